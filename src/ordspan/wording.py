@@ -22,6 +22,7 @@ CONTROLS = re.compile(
 PACKAGES = {
     "cli": ("polars", "pyarrow", "filelock", "matplotlib"),
     "xlsx": ("fastexcel",),
+    "survey": ("pyreadstat",),
     "onnx": ("onnx",),
     "river": ("river",),
     "dask": ("dask", "distributed"),

@@ -183,6 +183,11 @@ def exported(file: ModelFile) -> Exported:
             f"{file.path} hashes the words of {columns}, which no standard ONNX operator does; "
             "train without these columns, or predict with ordspan itself"
         )
+    if model.options.na:
+        raise ValueError(
+            f"{file.path} takes {', '.join(model.options.na)} for no answer, which a graph cannot; "
+            "empty these cells and train without na, or predict with ordspan itself"
+        )
     features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
     fill = None
     if recipe.numbers and recipe.missing == "mean":

@@ -6,6 +6,7 @@ files in Python (`ordspan.commands.python`). Nothing heavy is imported before a 
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +118,15 @@ def read_delimiter(text: str) -> str:
     return "\t" if text in ("\\t", "tab") else text
 
 
+def read_codes(text: str) -> list[str]:
+    """Cells that mean no answer.
+
+    >>> read_codes('98, "No, thanks", income:99')
+    ['98', 'No, thanks', 'income:99']
+    """
+    return next(csv.reader([one_line(text)], skipinitialspace=True), [])
+
+
 def read_gamma(text: str) -> str | float:
     """A named rule, or a number.
 
@@ -209,10 +219,11 @@ def check(value: Any, about: Option) -> None:
 
 
 FILES_HELP = (
-    "CSV, JSON lines, Parquet, Arrow, Excel or svmlight/LETOR files, text files also .gz or .zst; "
-    "a folder of them; a quoted glob pattern; or - for standard input (CSV or JSON lines)."
+    "CSV, JSON lines, Parquet, Arrow, Excel, SPSS, Stata or svmlight/LETOR files, text files also "
+    ".gz or .zst; a folder of them; a quoted glob pattern; or - for standard input (CSV or JSON "
+    "lines)."
 )
-FORMATS = ("csv", "jsonl", "parquet", "arrow", "xlsx", "svmlight")
+FORMATS = ("csv", "jsonl", "parquet", "arrow", "xlsx", "sav", "dta", "svmlight")
 
 
 @dataclass(frozen=True)
@@ -221,7 +232,8 @@ class OpeningJob(Job):
 
     format: str | None = advanced(
         None,
-        "csv, jsonl, parquet, arrow, xlsx or svmlight. By default, from the file extension.",
+        "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
+        "the file extension.",
         words=FORMATS,
     )
     delimiter: str | None = advanced(
@@ -232,6 +244,16 @@ class OpeningJob(Job):
     )
     encoding: str | None = advanced(
         None, "Encoding of text files, such as utf-8 or cp1252; detected by default."
+    )
+    na: Any = advanced(
+        (),
+        'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
+        read=read_codes,
+        metavar="CODES",
+    )
+    sheet: str | None = advanced(None, "Sheet of an Excel workbook; by default, the only one.")
+    header_row: int | None = advanced(
+        None, "Row of an Excel sheet that names the columns; detected by default.", least=1
     )
 
     @property

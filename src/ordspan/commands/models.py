@@ -108,6 +108,7 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
         delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
+        na=tuple(dict.fromkeys((*then.na, *given.na))),
     )
     check_index_base(files, model.recipe, options)
     first = open_file(files[0], options, pipe)

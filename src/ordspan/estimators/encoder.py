@@ -104,6 +104,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         file.names = table.columns
         profile = Profile([Sample(file, table)])
         self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
+        profile.refuse_problems()
         self.feature_names_in_ = np.array(table.columns, dtype=object)
         self.n_features_in_ = len(table.columns)
         return self

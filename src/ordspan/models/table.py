@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -309,7 +309,7 @@ class TableModel:
             return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
-        frame = label_frame(as_frame(table, self.columns.names()), self.columns)
+        frame = label_frame(self._answers(table, self.columns.names()), self.columns)
         lower, upper, faults = read_ranks(LabelReader(self.classes_), frame, self.columns)
         faults |= {int(row): "there is no label" for row in np.flatnonzero(lower == NO_LABEL)}
         if faults:
@@ -317,8 +317,16 @@ class TableModel:
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return lower, upper
 
+    def _answers(self, table: Any, columns: Sequence[str]) -> Any:
+        """Some columns of a table, with the codes for no answer as missing values."""
+        from ordspan.tables.numbers import without_codes
+
+        return without_codes(as_frame(table, columns), self.options.na)
+
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
+        if self.options.na:
+            table = self._answers(table, self.recipe.columns)
         X, words, faults = self.encoder.rows(table)
         if not X.shape[0]:
             raise ValueError("the table has no rows (0 samples)")

@@ -18,6 +18,7 @@ from ordspan.labels.forms import number_as_text
 from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, Event
 from ordspan.tables.encoder import Recipe
+from ordspan.tables.numbers import without_codes
 
 KEY, FEATURES = "key", "features"
 ROLES = ("label", "lower", "upper")
@@ -99,6 +100,7 @@ class RecordReader:
 
     def __init__(self, model: TableModel) -> None:
         self.recipe, self._encoder = model.recipe, model.encoder
+        self._na = model.options.na
         self._first = 0 if self.recipe.zero_based else 1
         columns: dict[str, Any] = dict.fromkeys(self.recipe.numbers, float | None)
         columns |= dict.fromkeys(self.recipe.texts, Word)
@@ -185,10 +187,13 @@ class RecordReader:
             X = np.array([row[:n_numbers] for row in rows], dtype=np.float64)
             for at, name in enumerate(self.recipe.texts, n_numbers):
                 columns[name] = pl.Series(name, [as_word(row[at]) for row in rows], pl.String())
+            if self._na:
+                numbers = without_codes(pl.DataFrame(X, list(self.recipe.numbers)), self._na)
+                X = numbers.to_numpy(order="c")
         if faults := self._encoder.value_faults(X):
             row = min(faults)
             raise RequestError(f"{REQUEST}, record {row + 1}: {faults[row]}")
-        return X, pl.DataFrame(columns)
+        return X, without_codes(pl.DataFrame(columns), self._na)
 
     def _sparse(self, rows: Sequence[dict[int, float]]) -> Any:
         from scipy.sparse import csr_array

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from glob import glob
@@ -12,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ordspan.labels.forms import number_as_text
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN, plain_name
 from ordspan.wording import hint
@@ -22,9 +25,13 @@ FORMATS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "xlsx": (".xlsx",),
+    "sav": (".sav", ".zsav"),
+    "dta": (".dta",),
     "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
+LONGEST_HEADER = 1 << 16
+UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
 
@@ -35,8 +42,8 @@ class FileOptions:
     Parameters
     ----------
     format : str, optional
-        "csv", "jsonl", "parquet", "arrow", "xlsx" or "svmlight"; by default, it follows from the
-        ending of the name.
+        "csv", "jsonl", "parquet", "arrow", "xlsx", "sav", "dta" or "svmlight"; by default, it
+        follows from the ending of the name.
     delimiter : str, optional
         Field separator of CSV files; by default, detected.
     zero_based : bool, optional
@@ -47,6 +54,12 @@ class FileOptions:
         Encoding of text files; by default UTF-8, or UTF-16 with a byte-order mark.
     decimal : {".", ","}, optional
         Decimal sign of text files; by default, found for each file.
+    na : sequence
+        Cells that mean no answer, in every column (99) or in one ("income:99").
+    sheet : str, optional
+        The sheet of an Excel workbook; by default, the only one.
+    header_row : int, optional
+        The row of an Excel sheet that names the columns; by default, found.
     """
 
     format: str | None = None
@@ -55,8 +68,13 @@ class FileOptions:
     n_features: int = 0
     encoding: str | None = None
     decimal: str | None = None
+    na: tuple[str, ...] = ()
+    sheet: str | None = None
+    header_row: int | None = None
 
     def __post_init__(self) -> None:
+        codes = [self.na] if isinstance(self.na, str | int | float) else self.na
+        object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
         if self.format is not None and self.format not in FORMATS:
             raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
         delimiter = "," if self.delimiter is None else self.delimiter
@@ -133,6 +151,8 @@ def format_of(path: str, options: FileOptions) -> str:
     if options.format is not None:
         return options.format
     ending = Path(plain_name(path)).suffix.lower()
+    if path.lower().endswith(UNSURE) and is_csv(path):
+        return "csv"
     for name, endings in FORMATS.items():
         if ending in endings:
             return name
@@ -140,6 +160,15 @@ def format_of(path: str, options: FileOptions) -> str:
         f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read; "
         "for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
     )
+
+
+def is_csv(path: str) -> bool:
+    """Whether a file holds CSV: its first line is text with delimiters, and no svmlight row."""
+    with suppress(OSError), open(path, "rb") as file:
+        line = file.readline(LONGEST_HEADER).partition(b"#")[0]
+        foreign = b"\0" in line or re.search(rb"\s(qid|[0-9]+):", line)
+        return not foreign and any(delimiter in line for delimiter in b",;\t|")
+    return False
 
 
 def is_svmlight(path: str, options: FileOptions) -> bool:

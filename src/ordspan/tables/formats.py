@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -17,8 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.tables.files import FileOptions, sizes_of
-from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain
+from ordspan.labels.forms import is_number
+from ordspan.tables.files import UNSURE, FileOptions, format_of, sizes_of
+from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain, without_codes
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError
 from ordspan.tables.text import (
     LONGEST_LINE,
@@ -32,7 +34,7 @@ from ordspan.tables.text import (
     plain_name,
     read_ahead,
 )
-from ordspan.wording import SHOWN, brief
+from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
 SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
@@ -45,7 +47,7 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
-DEEPEST, MAX_DIGITS = 64, 18
+DEEPEST, MAX_DIGITS, MOST_EXACT = 64, 18, 2**53
 BLANK_LINES = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
@@ -65,9 +67,10 @@ class Table:
     words: Sequence[str] = ()  # columns that are words, whatever their type
     untyped: Sequence[str] = ()  # columns of text that may be numbers
     fault = ""  # of the first bad row of a sample
+    no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
-        self.path, self._options, self._pipe = path, options, pipe
+        self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
         self.notes: list[str] = []
         self.names = self._open()
         twice = [name for name, count in Counter(self.names).items() if count > 1]
@@ -79,6 +82,25 @@ class Table:
     def _open(self) -> list[str]:
         """The names of the columns."""
         return []
+
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """About ``size`` bytes of good rows spread over the file, and whether these are all."""
+        table, whole = self._sample(size)
+        answers = without_codes(table, self.na)
+        gone = {c.name: c.null_count() - table[c.name].null_count() for c in answers}
+        self.no_answers = {name: count for name, count in gone.items() if count}
+        return answers, whole
+
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+        """The rows from the block of a position on, with these columns."""
+        for block in self._blocks(types, at):
+            yield replace(block, table=without_codes(block.table, self.na))
+
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        raise NotImplementedError
+
+    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+        raise NotImplementedError
 
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
@@ -105,7 +127,7 @@ class TextTable(Table):
         self._opened = text if self.path == STDIN else None
         return text
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; the first ones of a pipe.
 
         They have the types that Polars finds; in CSV all are text.
@@ -135,7 +157,7 @@ class TextTable(Table):
             self.fault = f"{self.path}, row {min(faults) + 1}: {faults[min(faults)]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
         if not self.decimal and not self.hasty:
@@ -197,13 +219,15 @@ class CsvTable(TextTable):
         header = text.head.split(b"\n", reader.line_num + bool(skipped))
         self._begin = len(text.head) - len(header[-1]) if len(header) > 1 else len(text.head)
         self.decimal = self._options.decimal or ""
+        if self._options.format is None and self.path.lower().endswith(UNSURE):
+            self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
-        table, whole = super().sample(size)
+        table, whole = super()._sample(size)
         self.untyped = self.names
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
@@ -319,9 +343,9 @@ class JsonTable(TextTable):
             raise FileError(f"{self.path}: the file is empty")
         return self._parse_text(head, None)[0].columns
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, with keys that the first lines may not have."""
-        table, whole = super().sample(size)
+        table, whole = super()._sample(size)
         self.names = table.columns
         return table, whole
 
@@ -388,8 +412,29 @@ def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
     return {}, fault
 
 
-class ExcelTable(Table):
-    """The only sheet of an Excel workbook; cells are read as text."""
+class SheetTable(Table):
+    """A table that is read whole."""
+
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        return self._cells, True
+
+    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+        rows = np.arange(1, self._cells.height + 1)
+        yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
+
+    def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
+        """Keep the rows; columns without a name are called by their place."""
+        called = [(n or "").strip() or f"column {place}" for place, n in enumerate(names, 1)]
+        if cells.is_empty():
+            raise FileError(f"{self.path}: there is no row below the header")
+        if len(set(called)) == len(called):
+            cells.columns = called
+        self._cells = cells
+        return called
+
+
+class ExcelTable(SheetTable):
+    """A sheet of an Excel workbook; cells are read as text."""
 
     def _open(self) -> list[str]:
         import fastexcel
@@ -398,31 +443,85 @@ class ExcelTable(Table):
             book = fastexcel.read_excel(self.path)
         except fastexcel.FastExcelError as error:
             raise FileError(f"{self.path}: not an Excel workbook ({error})") from None
-        if len(book.sheet_names) > 1:
+        sheets, sheet = book.sheet_names, self._options.sheet
+        if sheet not in sheets and (sheet is not None or len(sheets) > 1):
+            has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
             raise FileError(
-                f"{self.path}: the workbook has {len(book.sheet_names)} sheets, "
-                f"{', '.join(book.sheet_names)}; save the one to read as its own file"
+                f"{self.path}: the workbook has {has}; choose one of {', '.join(sheets)} with "
+                + hint("sheet=", "--sheet NAME")
             )
-        sheet: Any = book.load_sheet(0, header_row=None, skip_rows=0, dtypes="string")
-        cells = sheet.to_polars()
-        cells = cells.filter(~pl.all_horizontal(pl.all().is_null() | (pl.all() == "")))
-        if cells.height < 2:
-            raise FileError(f"{self.path}: there is no row below the header")
-        header = enumerate(cells.row(0), start=1)
-        names = [(name or "").strip() or f"column {place}" for place, name in header]
-        self._cells = cells[1:]
-        if len(set(names)) == len(names):
-            self._cells.columns = names
-        return names
+        how: Any = {"header_row": None, "skip_rows": 0, "dtypes": "string"}
+        cells = book.load_sheet(sheet or 0, **how).to_polars()
+        filled = cells.select((pl.all().is_not_null() & (pl.all() != "")).fill_null(value=False))
+        counts = filled.sum_horizontal() if cells.width else pl.Series([], dtype=pl.UInt32())
+        header = self._header_row(cells, counts)
+        below = pl.int_range(cells.height, eager=True) > header
+        names = cells.row(header) if cells.height > header else ()
+        self.untyped = self._keep(cells.filter(below & (counts > 0)), names)
+        return self.untyped
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """All rows: they are in memory."""
-        return self._cells, True
+    def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
+        """The row that names the columns: the first that is not mostly empty, as titles are."""
+        if self._options.header_row is not None:
+            return self._options.header_row - 1
+        most: Any = counts.max() or 0
+        found = (2 * counts >= most).arg_max() or 0
+        if (counts[:found] > 0).any():
+            numbers = [cell for cell in cells.row(found) if cell and is_number(cell)]
+            if numbers:
+                give = hint("header_row=", "--header-row N")
+                raise FileError(
+                    f"{self.path}: which row names the columns? The first full one, row "
+                    f"{found + 1}, holds {numbers[0]!r}; give {give}"
+                )
+            self.notes.append(f"the columns are named in row {found + 1} of the sheet")
+        return found
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
-        """All rows."""
-        rows = np.arange(1, self._cells.height + 1)
-        yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
+
+class SurveyTable(SheetTable):
+    """A file of SPSS or Stata: value labels are words in the order of their codes."""
+
+    def _open(self) -> list[str]:
+        import pyreadstat
+
+        sizes_of([self.path])  # raises if it is missing
+        is_stata = format_of(self.path, self._options) == "dta"
+        read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
+        try:
+            about = read(self.path, metadataonly=True, user_missing=True)[1]
+            cells = read(self.path, output_format="polars")[0]
+        except (pyreadstat.ReadstatError, UnicodeError) as error:
+            kind = "a Stata" if is_stata else "an SPSS"
+            raise FileError(f"{self.path}: not {kind} file, or damaged ({error})") from None
+        partly = []
+        for column in cells:
+            labels = about.variable_value_labels.get(column.name, {})
+            gone: Any = about.missing_ranges.get(column.name, ())
+            words = {
+                code: labels[code]
+                for code in sorted(labels)
+                if not any(span["lo"] <= code <= span["hi"] for span in gone)
+            }
+            if (
+                column.dtype == FLOAT
+                and not ((column % 1 != 0) | (column.abs() > MOST_EXACT)).any()
+            ):
+                column = column.cast(pl.Int64())
+            values = set(column.drop_nulls().unique())
+            if words and values <= words.keys() and len({*words.values()}) == len(words):
+                column = column.replace_strict(words, return_dtype=pl.Enum([*words.values()]))
+            elif values & words.keys():
+                partly.append(column.name)
+            cells = cells.with_columns(column)
+        if partly:
+            names = ", ".join(partly[:8]) + ", ..." * (len(partly) > 8)
+            self.notes.append(f"not every value has a label of its own, so codes stay: {names}")
+        return self._keep(cells, cells.columns)
+
+    def orders(self) -> dict[str, list[Any]]:
+        """The words of value labels, in the order of their codes."""
+        columns = [(column.name, column.dtype) for column in self._cells]
+        return {n: kind.categories.to_list() for n, kind in columns if isinstance(kind, pl.Enum)}
 
 
 class ParquetTable(Table):
@@ -471,7 +570,7 @@ class ParquetTable(Table):
         with ParquetFile(self.path, metadata=self._metadata, **how) as file:
             yield from file.iter_batches(size, groups, columns, use_threads=False)
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
         from pyarrow import default_memory_pool
 
@@ -511,11 +610,12 @@ class ParquetTable(Table):
                         found[field.name] = dtype.categories.to_list()
         return found
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         numbers = [name for name in types if types[name] == FLOAT]
         # pyarrow puts these into a matrix, faster than Polars
-        plain = numbers and all(_is_plain(self.schema.field(name).type) for name in numbers)
+        kinds = [self.schema.field(name).type for name in numbers]
+        plain = bool(kinds) and not self.na and all(map(_is_plain, kinds))
         texts = [name for name in types if name not in numbers]
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
@@ -625,4 +725,6 @@ READERS = {
     "parquet": ParquetTable,
     "arrow": ArrowTable,
     "xlsx": ExcelTable,
+    "sav": SurveyTable,
+    "dta": SurveyTable,
 }

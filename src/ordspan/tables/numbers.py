@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ordspan.labels.forms import is_number
 from ordspan.tables.rows import FileError
-from ordspan.wording import columns_hint, hint
+from ordspan.wording import hint
 
 FLOAT, TEXT = pl.Float64(), pl.String()
 EMPTY = (
@@ -68,6 +69,29 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
     return values.alias(column.name), stray
 
 
+def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
+    """The table with cells that mean no answer as missing ones: 99 in every column, a:99 in one.
+
+    >>> table = pl.DataFrame({"a": [1.0, 99.0], "b": ["99.0", " - "]})
+    >>> without_codes(table, ["-", "a:99"]).rows()
+    [(1.0, '99.0'), (None, None)]
+    """
+    codes: dict[str, list[str]] = {name: [] for name in table.columns}
+    for code in na:
+        name, _, own = code.rpartition(":")
+        for each in [name] if name in codes else codes:
+            codes[each].append(own if name in codes else code)
+    for name, some in codes.items():
+        column = table[name]
+        if some and not column.dtype.is_nested() and column.dtype != pl.Binary:
+            numbers = [float(code) for code in some if is_number(code)]
+            cells = column.cast(TEXT)
+            gone = cells.str.strip_chars().is_in(some)
+            gone |= cells.cast(FLOAT, strict=False).is_in(numbers)
+            table = table.with_columns(column.set(gone.fill_null(value=False), None))
+    return table
+
+
 def not_plain(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """The text columns with a cell that Polars does not parse as a number."""
     odd = table.select(
@@ -118,16 +142,12 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     return sign
 
 
-def refuse_dressed(path: str, column: pl.Series) -> None:
-    """Refuse text that is numbers with currencies, per cent signs or signs between thousands."""
-    cells = column.str.strip_chars()
+def why_dressed(cells: pl.Series) -> str:
+    """What is wrong with cells such as $1,234 or 12 %, if most are of that kind."""
     cells = cells.filter(~is_empty(cells))
     dressed = cells.filter(cells.str.contains(DRESSED))
-    if len(cells) and 2 * len(dressed) >= len(cells):
-        odd = dressed.filter(~dressed.str.contains(r"^[-+]?[0-9.]+$"))
-        raise FileError(
-            f"{path}: column {column.name!r} holds numbers written as text, such as "
-            f"{(odd if len(odd) else dressed)[0]!r}; write plain numbers, or leave it out with "
-            f"{columns_hint('drop', column.name)}, or take it as words with "
-            + columns_hint("text", column.name)
-        )
+    if not len(cells) or 2 * len(dressed) < len(cells):
+        return ""
+    odd = dressed.filter(~dressed.str.contains(r"^[-+]?[0-9.]+$"))
+    example = (odd if len(odd) else dressed)[0]
+    return f"holds numbers written as text, such as {example!r}; write plain numbers"

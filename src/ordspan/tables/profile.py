@@ -18,7 +18,7 @@ from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
-from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, refuse_dressed
+from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_dressed
 from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.sentences import are_sentences, frequent_terms
 from ordspan.tables.text import STDIN
@@ -50,6 +50,7 @@ SORTED_SHARE = 0.03
 """Rows are sorted if chunks of neighbours explain this share of the variance of a column."""
 CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
 """Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
+N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
 MAX_CELLS = 1 << 22  # values of svmlight rows that are checked for their order
 
@@ -91,12 +92,21 @@ class Profile:
         self.n_rows = sum(sample.table.height for sample in self.samples)
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
+        self.problems: list[str] = []  # all are told at once
         self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
 
     def check(self, needed: Iterable[str]) -> None:
         """Raise if a file lacks a needed column."""
         for file in self.files:
             check_columns(file.path, file.names, needed)
+
+    def refuse_problems(self) -> None:
+        """Raise if there are problems, with all of them."""
+        if len(self.problems) == 1:
+            raise FileError(self.problems[0])
+        if self.problems:
+            listed = "".join(f"\n{n}. {what}" for n, what in enumerate(self.problems, 1))
+            raise FileError(f"{self.path}: {len(self.problems)} problems{listed}")
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
@@ -143,7 +153,12 @@ class Profile:
         if n_numbers < n_stray:
             if _are_dates(there):
                 return HAS_DATES
-            refuse_dressed(self.path, cells.alias(name))
+            if dressed := why_dressed(cells):
+                how = f"{columns_hint('drop', name)}, or take it as words with "
+                self.problems.append(
+                    f"{self.path}: column {name!r} {dressed}, or leave it out with {how}"
+                    + columns_hint("text", name)
+                )
             return WORDS
         if not typed:
             return NUMBER
@@ -234,7 +249,8 @@ def plan_columns(
 ) -> tuple[Encoder, dict[str, str], list[str]]:
     """Choose the columns that become features, and find their mean and spread.
 
-    Columns in ``taken`` (labels, groups) do not. Also why columns are left out, and notes.
+    Columns in ``taken`` (labels, groups) do not. Also why columns are left out, and notes. The
+    caller refuses the problems that the profile then has.
     """
     profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
     there = Counter(name for file in profile.files for name in file.names)
@@ -301,13 +317,13 @@ def _are_dates(words: pl.Series) -> bool:
 
 
 def _check_usable(profile: Profile, kinds: dict[str, str], left_out: dict[str, str]) -> None:
-    """Refuse chosen columns that are neither numbers nor words, and files without features."""
-    for name, kind in kinds.items():
-        if kind not in (NUMBER, WORDS, SENTENCES):
-            raise ValueError(
-                f"{profile.path}: column {name!r} cannot be a feature, because {kind}; leave it "
-                f"out, or take it as words with {columns_hint('text', name)}"
-            )
+    """Note chosen columns that are neither numbers nor words; refuse files without features."""
+    profile.problems += [
+        f"{profile.path}: column {name!r} cannot be a feature, because {kind}; leave it out, or "
+        f"take it as words with {columns_hint('text', name)}"
+        for name, kind in kinds.items()
+        if kind not in (NUMBER, WORDS, SENTENCES)
+    ]
     if not kinds:
         why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
         anyway = hint("features=", "--features NAME")
@@ -343,6 +359,13 @@ def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[s
         )
     if left_out:
         notes.append(f"left out {describe_left_out(left_out)}")
+    if na := {code for sample in profile.samples for code in sample.file.na}:
+        counts = sum((Counter(s.file.no_answers) for s in profile.samples), Counter())
+        gone = [f"{name} ({count:,})" for name, count in counts.items()]
+        what = first_few(gone) if gone else f"no cell is {' or '.join(sorted(na))}"
+        notes.append(f"codes for no answer: {what}")
+    for name in recipe.numbers:
+        notes += _note_on_nines(name, profile.numbers(name)[0].drop_nulls().to_numpy())
     if recipe.missing_indicators:
         n_rows = profile.n_rows
         gaps = [f"{n} ({profile.n_missing(n) / n_rows:.1%})" for n in recipe.missing_indicators]
@@ -361,6 +384,27 @@ def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[s
             f"one category, give {columns_hint('text', *names)}"
         )
     return notes
+
+
+def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
+    """A note if a code of nines, such as 99 or -999, is far outside the rest of a column.
+
+    >>> _note_on_nines("age", np.array([20.0, 30, 45, 98, 99]))[0][:62]
+    "column 'age' holds 98, 99 in 2 rows, far outside the rest, 20 "
+    """
+    for end in (values.max(initial=0.0), values.min(initial=0.0)):
+        if not re.fullmatch(r"-?99+", f"{end:g}"):
+            continue
+        codes, rest = (values[(np.abs(values - end) < N_CODES) == near] for near in (True, False))
+        low, high = rest.min(initial=np.inf), rest.max(initial=-np.inf)
+        if rest.size and min(abs(end - low), abs(end - high)) > high - low:
+            some = [f"{code:g}" for code in np.unique(codes)]
+            na = columns_hint("na", *(f"{name}:{code}" for code in some))
+            return [
+                f"column {name!r} holds {', '.join(some)} in {codes.size:,} rows, far outside the "
+                f"rest, {low:g} to {high:g}; if that means no answer, give {na}"
+            ]
+    return []
 
 
 def label_notes(recipe: Recipe, grades: LabelReader | None) -> list[str]:

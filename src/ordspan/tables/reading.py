@@ -27,6 +27,7 @@ from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import (
     FileOptions,
     check_columns,
+    closest,
     expand,
     is_svmlight,
     open_file,
@@ -90,7 +91,7 @@ def open_rows(
     sizes_of(files)  # raises if one is missing
     options, bad = count_features(files, options), BadRows(on_bad_row)
     if is_svmlight(files[0], options):
-        if choice.features is not None or choice.drop or choice.text or choice.hashed:
+        if choice.features is not None or choice.drop or choice.text or choice.hashed or options.na:
             raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
         if classes is None and words is None:
             words = Counter({*()}.union(*(survey(path).grades for path in files)))
@@ -105,6 +106,7 @@ def open_rows(
         return reader
     profile = profile_files(files, options, (*choice.text, *choice.hashed), pipe)
     taken = [*columns.names(), *([group] if group else [])]
+    _check_codes(profile, options.na)
     encoder, left_out, notes = plan_columns(profile, taken, choice)
     recipe, grades = encoder.recipe, None
     if columns.names():
@@ -120,7 +122,10 @@ def open_rows(
         except ValueError as error:
             if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(profile.fault) from error
-            raise
+            if not profile.problems:
+                raise
+            profile.problems.append(str(error))
+    profile.refuse_problems()
     unused = [] if choice.features is None else profile.files[0].names
     unused = [name for name in (*unused, *choice.drop) if name not in (*taken, *recipe.columns)]
     reader = RowReader(files, options, encoder, columns, grades, bad, group, tuple(keep))
@@ -133,6 +138,13 @@ def open_rows(
     elif grades is not None:
         reader.sorted_by = profile.sorted_by(recipe, grades, columns)
     return reader
+
+
+def _check_codes(profile: Any, na: Sequence[str]) -> None:
+    """Refuse a code for no answer of a column that is not there, but one of a similar name is."""
+    for file in profile.files:
+        names = [code.rpartition(":")[0] for code in na]
+        check_columns(file.path, file.names, [n for n in names if n and closest(n, file.names)])
 
 
 def order_in_files(reader: RowReader) -> str:

@@ -1,0 +1,251 @@
+"""Files of surveys: Excel with titles, SPSS, Stata, and codes for no answer."""
+
+import io
+import json
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import polars as pl
+import pyreadstat
+import pytest
+
+import ordspan
+from ordspan.commands.jobs import AnnotateJob
+from ordspan.serving.annotate.items import read_items
+from ordspan.serving.records import RecordReader
+from tables import read_rows, said, summary
+
+N = 300
+VIEWS = {1: "disagree", 2: "neutral", 3: "agree", 8: "Don't know", 9: "Refused"}
+TOWNS = {1: "Ulm", 2: "Graz"}
+
+
+def answers(seed=0):
+    """Age with gaps coded 99, a town, a scale with labels at its ends, and a view made of them."""
+    rng = np.random.default_rng(seed)
+    age, town = rng.integers(18, 60, N).astype(float), rng.integers(1, 3, N).astype(float)
+    scale = rng.integers(0, 11, N).astype(float)
+    score = (age - 40) / 20 + (town == 2) + (scale - 5) / 5 + rng.normal(0, 0.3, N)
+    view = np.digitize(score, [-0.3, 0.9]) + 1.0
+    age[::20], view[::30], view[1::60] = 99, 8, 9
+    return pd.DataFrame({"age": age, "town": town, "scale": scale, "view": view})
+
+
+TABLE = answers()
+LABELLED = TABLE.assign(view=TABLE["view"].map(VIEWS), town=TABLE["town"].map(TOWNS))
+ANSWERED = int(TABLE["view"].isin([1, 2, 3]).sum())
+
+
+def write_survey(path, table=TABLE):
+    labels = {"view": VIEWS, "town": TOWNS, "scale": {0: "not at all", 10: "fully"}}
+    if path.suffix == ".sav":
+        gone = {"age": [99], "view": [{"lo": 8, "hi": 9}]}
+        pyreadstat.write_sav(table, path, variable_value_labels=labels, missing_ranges=gone)
+    else:
+        marked = table.assign(
+            age=["a" if age == 99 else age for age in table["age"]],
+            view=[{8: "a", 9: "b"}.get(view, view) for view in table["view"]],
+        )
+        marked = marked.astype({"age": object, "view": object})
+        pyreadstat.write_dta(
+            marked,
+            path,
+            variable_value_labels=labels | {"view": {k: VIEWS[k] for k in (1, 2, 3)}},
+            missing_user_values={"age": ["a"], "view": ["a", "b"]},
+        )
+    return path
+
+
+def sheet(book, rows, name=None):
+    page = book.active if name is None else book.create_sheet(name)
+    for row in rows:
+        page.append(list(row))
+
+
+def rows_of(table):
+    return [table.columns, *table.itertuples(index=False)]
+
+
+def save(book, path):
+    book.save(path)
+    return path
+
+
+# -- SPSS and Stata ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.sav", "a.dta"])
+def test_a_survey_goes_through_every_command_with_no_option_but_the_label(tmp_path, name):
+    path, model, out = write_survey(tmp_path / name), tmp_path / "m", tmp_path / "out.csv"
+    found = summary("train", path, "--label", "view", "--model", model)
+    assert found["classes"] == ["disagree", "neutral", "agree"]
+    assert found["rows"] == ANSWERED
+    notes = " ".join(found["notes"])
+    assert f"{N - ANSWERED} rows without a label were left out" in notes
+    assert "so codes stay: scale" in notes
+    assert "marked: age (5.0%)" in notes
+    weights = ordspan.load(model).coef
+    assert {"age is missing", "town = Graz", "scale"} <= weights.keys()
+    assert summary("evaluate", path, "--model", model)["rows"] == ANSWERED
+    said("predict", path, "--model", model, "--out", out)
+    assert {row["prediction"] for row in read_rows(out)} == {"disagree", "neutral", "agree"}
+
+
+def test_spss_and_stata_hold_the_same_rows(tmp_path):
+    graded = []
+    for name in ("a.sav", "a.dta"):
+        path, model = write_survey(tmp_path / name), tmp_path / f"{name}.ordspan"
+        said("train", path, "--label", "view", "--model", model)
+        graded.append(list(ordspan.load(model).coef.items()))
+    assert graded[0] == graded[1]
+
+
+def test_the_items_to_annotate_may_be_a_survey(tmp_path):
+    path = write_survey(tmp_path / "a.sav")
+    items = read_items(AnnotateJob(path, state=tmp_path / "s", classes=["no", "yes"]))
+    assert items.table["town"][:3].to_list() == [TOWNS[int(t)] for t in TABLE["town"][:3]]
+    assert items.table["view"].unique().sort().to_list() == ["", "agree", "disagree", "neutral"]
+
+
+# -- codes for no answer -------------------------------------------------------------------------
+
+CODES = 'age:99,"Don\'t know",Refused'
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_codes_are_missing_in_training_and_for_everything_the_model_reads(tmp_path, ending):
+    path, model, out = tmp_path / f"a.{ending}", tmp_path / "m", tmp_path / "out.csv"
+    table = pl.from_pandas(LABELLED)
+    write = {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}")
+    getattr(table, write)(path)
+    grades = ["--grades", "disagree,neutral,agree"]
+    found = summary("train", path, "--label", "view", *grades, "--na", CODES, "--model", model)
+    assert found["rows"] == ANSWERED
+    assert "codes for no answer: age (15), view (15)" in found["notes"]
+    assert summary("evaluate", path, "--model", model)["rows"] == ANSWERED
+
+    loaded = ordspan.load(model)
+    assert loaded.options.na == ("age:99", "Don't know", "Refused")
+    asked = [row | {"view": None} for row in table.to_dicts()]
+    gaps = [row | {"age": None} if row["age"] == 99 else row for row in asked]
+    np.testing.assert_array_equal(loaded.latent(asked), loaded.latent(gaps))
+    said("predict", path, "--model", model, "--out", out)
+    scores = [float(row["score"]) for row in read_rows(out)]
+    np.testing.assert_allclose(scores, loaded.latent(asked), rtol=1e-12)
+    reader = RecordReader(loaded)
+    records = [{k: row[k] for k in ("age", "town", "scale")} for row in asked]
+    rows, _ = reader.read(json.dumps(records).encode())
+    features = loaded.encoder.features(*reader.arrays(rows))
+    np.testing.assert_allclose(loaded.learner.latent(features), scores, rtol=1e-12)
+    assert "which a graph cannot" in said("export", model, tmp_path / "m.onnx", code=1)
+
+
+def test_codes_may_be_numbers_in_python_and_are_found_however_they_are_written(tmp_path):
+    table = pd.DataFrame({"x": [1.5, 99, 2, 98] * 10, "g": ["1", "2", "99.0", "-"] * 10})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    (batch,) = ordspan.stream(tmp_path / "a.csv", label="g", na=[98, 99, "-"])
+    assert batch.y.tolist() == [1, 2] * 10
+    assert batch.X[:2].tolist() == [[1.5, 0], [1.75, 1]]
+
+
+@pytest.mark.parametrize(
+    ("codes", "said_of_it"),
+    [("agee:99", "no column 'agee'; the columns are"), ("agee:99", "did you mean 'age'?")],
+)
+def test_a_misspelt_column_of_a_code_is_refused(tmp_path, codes, said_of_it):
+    LABELLED.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--label", "view", "--na", codes, "--model", tmp_path / "m"]
+    assert said_of_it in said("train", tmp_path / "a.csv", *words, code=1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [([99], "99"), ([98, 99], "98, 99"), ([-99], "-99"), ([999], "999"), ([-999, -998], None)],
+)
+def test_a_code_of_nines_far_outside_is_noted(tmp_path, cells, codes):
+    rng = np.random.default_rng(0)
+    ages = rng.integers(18, 50, N).astype(float)
+    table = pd.DataFrame({"age": ages, "x": rng.normal(size=N), "g": rng.integers(1, 4, N)})
+    table.loc[: 4 * len(cells) - 1, "age"] = np.repeat(cells, 4)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    words = ["train", tmp_path / "a.csv", "--label", "g", "--model", tmp_path / "m"]
+    told = said(*words)
+    shown = codes or "-999, -998"
+    assert f"column 'age' holds {shown} in {4 * len(cells)} rows, far outside" in told
+    na = ",".join(f"age:{code}" for code in shown.split(", "))
+    assert f"(--na {na})" in told
+    assert "far outside" not in said(*words, "--na", na, "--overwrite")
+
+
+# -- Excel ---------------------------------------------------------------------------------------
+
+TITLES = [["Survey of views, 2024"], ["Source:", "our own"], []]
+
+
+def test_titles_above_the_header_are_passed_over_and_dates_left_out(tmp_path):
+    book = openpyxl.Workbook()
+    days = pd.date_range("2024-01-01", periods=N).to_pydatetime()
+    sheet(book, [*TITLES, *rows_of(LABELLED.assign(day=days))])
+    path = save(book, tmp_path / "a.xlsx")
+    words = ["--label", "view", "--grades", "disagree,neutral,agree", "--na", CODES]
+    found = summary("train", path, *words, "--model", tmp_path / "m")
+    assert found["rows"] == ANSWERED
+    notes = " ".join(found["notes"])
+    assert "the columns are named in row 4 of the sheet" in notes
+    assert "left out 'day' (it holds dates)" in notes
+    LABELLED.to_csv(tmp_path / "a.csv", index=False)
+    said("train", tmp_path / "a.csv", *words, "--model", tmp_path / "n")
+    assert ordspan.load(tmp_path / "m").coef == ordspan.load(tmp_path / "n").coef
+
+
+def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
+    book = openpyxl.Workbook()
+    sheet(book, [["read the next sheet"]])
+    sheet(book, [["a", "b"], [1, "2024"], *rows_of(LABELLED[["age", "view"]])], "data")
+    path, out = save(book, tmp_path / "a.xlsx"), ["--model", tmp_path / "m"]
+    words = ["train", path, "--label", "view", "--grades", "disagree,neutral,agree", *out]
+    words += ["--na", CODES]
+    assert "the workbook has 2 sheets; choose one of Sheet, data with sheet=" in said(
+        *words, code=1
+    )
+    assert "no sheet 'Data'; choose one of Sheet, data" in said(*words, "--sheet", "Data", code=1)
+    assert "no column 'view'" in said(*words, "--sheet", "data", code=1)
+    assert summary(*words, "--sheet", "data", "--header-row", 3)["rows"] == ANSWERED
+
+
+def test_a_header_that_is_not_clear_is_asked_for(tmp_path):
+    book = openpyxl.Workbook()
+    sheet(book, [["Views"], [1.5, 2, "agree"], [2.5, 3, "agree"]])
+    path = save(book, tmp_path / "a.xlsx")
+    told = said("train", path, "--label", "view", "--model", tmp_path / "m", code=1)
+    assert "which row names the columns? The first full one, row 2, holds '1.5'" in told
+    assert "--header-row N" in told
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.txt"])
+def test_separated_values_under_another_name_are_read(tmp_path, name):
+    out = io.StringIO()
+    TABLE[["age", "scale", "town"]].to_csv(out, index=False, sep=";")
+    (tmp_path / name).write_text(out.getvalue())
+    told = said("train", tmp_path / name, "--label", "town", "--model", tmp_path / "m")
+    assert f"{name} holds separated values, so it is read as CSV" in told
+    assert f"{N} rows" in told
+
+
+# -- everything at once --------------------------------------------------------------------------
+
+
+def test_all_problems_are_told_at_once(tmp_path):
+    table = LABELLED.assign(
+        income=[f"${i},{100 + i}" for i in range(N)], share=[f"{i % 70} %" for i in range(N)]
+    )
+    table.to_csv(tmp_path / "a.csv", index=False)
+    told = said("train", tmp_path / "a.csv", "--label", "view", "--model", tmp_path / "m", code=1)
+    told = " ".join(told.split())
+    assert "a.csv: 3 problems" in told
+    assert "1. " in told
+    assert "column 'income' holds numbers written as text, such as '$0,100'" in told
+    assert "column 'share' holds numbers written as text, such as '0 %'" in told
+    assert "3. column 'view': " in told
+    assert "--grades" in told
