@@ -3,18 +3,19 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
+from multiprocessing import Pipe, get_context
 from random import Random
 
 import httpx
 import pytest
 from lessons import one_by_one
 
+from ordspan.__main__ import main
 from ordspan.models.file import from_bytes, to_bytes
 from ordspan.serving.engine import Engine
 
@@ -25,15 +26,27 @@ pytestmark = [
 KILLS = int(os.environ.get("ORDSPAN_KILLS", "3"))  # many take minutes
 SEED = int(os.environ.get("ORDSPAN_SEED", "1"))
 MOMENTS = ("at work", "starting", "draining")
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(["ordspan.cli", "ordspan.serving.app", "lessons"])
 COLUMNS, N_CLIENTS = ("a", "b", "c"), 4
 
 
+def serve(words, out):
+    """`ordspan serve` in a process of its own, which has its imports already."""
+    sys.stdout = os.fdopen(os.dup(out.fileno()), "w")
+    sys.argv = ["ordspan", "serve", *map(str, words)]
+    main()
+
+
 def begin(state, chance):
-    """A new process that serves a folder."""
-    words = ["serve", "--state", state, "--grades", "1..5", "--columns", ",".join(COLUMNS)]
+    """A new process that serves a folder, and what it prints."""
+    words = ["--state", state, "--grades", "1..5", "--columns", ",".join(COLUMNS)]
     words += ["--port", 0, "--json", "--snapshot-every", chance.choice((1, 20, 500))]
-    command = [sys.executable, "-m", "ordspan", *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE)
+    printed, out = Pipe(duplex=False)
+    process = FORKS.Process(target=serve, args=(words, out))
+    process.start()
+    out.close()
+    return process, printed
 
 
 class Client:
@@ -74,24 +87,27 @@ def enough(clients):
 
 def live(state, clients, chance, moment):
     """One life of a server, and its end."""
-    with begin(state, chance) as process, ThreadPoolExecutor(N_CLIENTS) as pool:
+    process, printed = begin(state, chance)
+    with printed, ThreadPoolExecutor(N_CLIENTS) as pool:
+        sent = []
         if moment == "starting":
-            time.sleep(chance.uniform(0, 3))
-            sent = []
+            time.sleep(chance.uniform(0, 0.5))
         else:
-            address = json.loads(process.stdout.readline())["address"]
+            with os.fdopen(os.dup(printed.fileno())) as lines:
+                address = json.loads(lines.readline())["address"]
             sent = [pool.submit(client.send, address) for client in clients]
             time.sleep(chance.uniform(0.1, 0.5))
             while moment == "ended" and not enough(clients) and not any(one.done() for one in sent):
                 time.sleep(0.01)  # a busy machine
         if moment in ("draining", "ended"):
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             time.sleep(chance.uniform(0, 0.05))
         if moment != "ended":
             process.kill()
         for one in sent:
             one.result()
-        assert process.wait(60) in (-signal.SIGKILL, -signal.SIGTERM, 0)
+        process.join(60)
+        assert process.exitcode in (-signal.SIGKILL, -signal.SIGTERM, 0)
 
 
 def test_a_server_that_is_killed_at_any_moment_loses_nothing(tmp_path):
