@@ -75,6 +75,7 @@ def test_a_folder_of_another_kind_is_refused(tmp_path):
 WRONG = {
     "other machines without a token": (("--host", "0.0.0.0"), "--token-file"),
     "every address": (("--host", ""), "--token-file"),
+    "another name": (("--host", "example.org"), "--token-file"),
     "weak token": (("--token-file", "{tmp}/weak"), "at least 16"),
     "no token file": (("--token-file", "{tmp}/nowhere"), "nowhere"),
     "model and grades": (("--model", "{tmp}/weak"), "either --model"),

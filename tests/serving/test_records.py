@@ -182,8 +182,7 @@ def test_named_grades_are_learned_as_training_reads_them(tmp_path):
     train(TrainJob(tmp_path / "more.csv", tmp_path / "expected", start=model_file("mixed")))
     with serving(tmp_path / "state", "mixed") as client:
         numbers = rows.with_columns(
-            pl.col("size").replace("", None).cast(pl.Float64()),
-            pl.col("price").cast(pl.Float64()),
+            pl.col("size").replace("", None).cast(pl.Float64()), pl.col("price").cast(pl.Float64())
         )
         records = [row | {"label": row.pop("grade")} for row in numbers.to_dicts()]
         assert client.post("/learn", json=records).status_code == 200

@@ -61,16 +61,6 @@ def test_a_page_of_other_items_is_told_to_reload(work):
     assert caller.call("/api/next", {"annotator": "ann", "folder": own}).is_success
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"annotator": "\xff"}', b'{"annotator": "a", "x": ' + b"[" * 50_000]
-)
-def test_a_body_that_cannot_be_decoded_is_refused(work, body):
-    caller, _ = work
-    kind = {"Content-Type": "application/json"}
-    answer = caller.call("/api/next", method="POST", content=body, headers=kind)
-    assert answer.status_code == 400
-
-
 def test_an_item_is_asked_until_it_is_answered(work):
     caller, _ = work
     asked = caller.next()
@@ -212,7 +202,9 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_nothing_is_learned(strict,
 
 
 @pytest.mark.parametrize("path", ["/api/answer", "/api/next", "/api/undo"])
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"annotator":"\\ud800"}', b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"annotator":"\\ud800"}', b"\xff", b"[" * 9999]
+)
 def test_a_body_that_is_no_such_object_is_refused(strict, path, body):
     headers = {"Content-Type": "application/json"}
     refused = strict.call(path, method="POST", content=body, headers=headers)

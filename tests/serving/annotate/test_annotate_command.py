@@ -8,16 +8,12 @@ import sys
 from pathlib import Path
 
 import httpx
-import polars as pl
 import pytest
 from at_work import Caller, begin, write_items
 
 from ordspan.cli import app
 from ordspan.serving import http
 from tables import ask
-
-ROOT = Path(__file__).parents[3]
-FLATS = ROOT / "examples" / "data" / "flats.csv"
 
 
 @pytest.fixture
@@ -89,16 +85,6 @@ def test_a_folder_that_was_begun_needs_nothing_else(tmp_path, started):
     assert json.loads(answer.output)["answers"] == 30
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "example.org"])
-def test_other_machines_need_a_token(tmp_path, started, host):
-    path, _ = write_items(tmp_path)
-    words = ["annotate", path, "--grades", "1..5", "--state", tmp_path / "state", "--host", host]
-    answer = ask(*words)
-    assert answer.exit_code == 1
-    assert "--token-file" in answer.output
-    assert not started
-
-
 def test_export_says_how_to_train_and_the_command_works(tmp_path, monkeypatch):
     state = answered_folder(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -127,30 +113,12 @@ def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
     assert not [*(tmp_path / "empty").iterdir()]
 
 
-def test_answers_are_exported_while_the_page_is_served(tmp_path):
-    path, ranks = write_items(tmp_path)
-    session = begin(tmp_path / "state", path, id="id")
-    Caller(session).answer_many(ranks, 3)
-    answer = ask("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
-    assert answer.exit_code == 0, answer.output
-    assert pl.read_csv(tmp_path / "labels.csv").height == 3
-    assert ask("annotate", "--state", tmp_path / "state").exit_code == 1  # a second one is refused
-    session.engine.close()
-
-
 def test_the_items_are_not_overwritten(tmp_path):
     state = answered_folder(tmp_path)
     before = (tmp_path / "items.csv").read_text()
     answer = ask("annotate", "--state", state, "--export", tmp_path / "items.csv")
     assert answer.exit_code == 1
     assert (tmp_path / "items.csv").read_text() == before
-
-
-def test_the_items_of_the_demonstration_can_be_learned_from(tmp_path, started):
-    words = ["--grades", "poor,fair,good,great", "--id", "flat", "--state", tmp_path / "state"]
-    answer = ask("annotate", FLATS, *words)
-    assert answer.exit_code == 0, answer.output
-    assert "There is no column to learn from" not in answer.output
 
 
 def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
@@ -163,7 +131,8 @@ def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
         said = {"key": "k", "annotator": "ann", "item": asked["item"], "lower": 2, "upper": 3}
         assert httpx.post(f"{address}/api/answer", json=said).json()["event"] == 1
         assert "<title>" in httpx.get(address).text
+        answer = ask("annotate", "--state", tmp_path / "state", "--export", "-")  # meanwhile
+        assert len(answer.output.splitlines()) == 2
+        assert ask("annotate", "--state", tmp_path / "state").exit_code == 1  # a second one
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
-    answer = ask("annotate", "--state", tmp_path / "state", "--export", "-")
-    assert len(answer.output.splitlines()) == 2

@@ -64,14 +64,6 @@ def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_
     assert model.classes_.tolist() == answered.grades
 
 
-def test_the_columns_beside_an_answer_can_still_be_asked_for(answered, tmp_path):
-    export(answered, tmp_path / "labels.csv")
-    words = ["--lower", "lower", "--upper", "upper", "--features", "size,seconds"]
-    answer = ask("train", tmp_path / "labels.csv", *words, "--model", tmp_path / "m")
-    assert answer.exit_code == 0, answer.output
-    assert load(tmp_path / "m").recipe.columns == ("size", "seconds")
-
-
 def test_other_files_with_such_columns_are_learned_from_as_ever(tmp_path):
     rows = "".join(f"{i % 3},{i % 3},{'ann' if i % 2 else 'bob'},{i % 7}\n" for i in range(60))
     (tmp_path / "a.csv").write_text("lower,upper,annotator,seconds\n" + rows)
