@@ -506,7 +506,7 @@ def test_tables_and_json_say_the_same(folder):
     }
     expected["quadratic kappa"] = found["quadratic_kappa"], "0.0000 (any grade)"
     for name, title in (("rps", "RPS"), ("log_score", "log score")):
-        expected[title] = probable[name], f"{probable['best_constant'][name]:.4f} (same for all)"
+        expected[title] = probable[name], f"{probable['best_constant'][name]:.4f} (always the same)"
     for k in (1, 5, 10):
         expected[f"NDCG@{k}"] = found["ndcg"][f"ndcg@{k}"], "–"
     assert {title: (value, constant) for title, value, constant in lines} == {
@@ -525,6 +525,8 @@ def test_very_many_grades_have_an_ndcg_but_no_printed_matrix(tmp_path):
     train_files(words[0], tmp_path / "model", label="grade", features=["size"])
     answer = ask(*words, "--group", "query")
     assert "confusion matrix of 1100 grades is too wide to print" in answer.stdout
+    assert ask(*words, "--html", tmp_path / "page.html").exit_code == 0
+    assert (tmp_path / "page.html").stat().st_size < 1_000_000
     assert 0 < evaluate_files(words[0], tmp_path / "model", group="query")["ndcg"]["ndcg@10"] <= 1
 
 

@@ -15,6 +15,7 @@ from ordspan.metrics.ranks import GAP, best_probabilities
 
 GRADES = ["poor", "fair", "good", "best"]
 N_ROWS = 300
+NO_PROBABILITIES = "the model has no probabilities or ranges"
 LABELS = [{"label": "grade"}, {"lower": "low", "upper": "high"}]
 CLOSE = {"rel": 1e-10, "abs": 1e-12}
 
@@ -192,9 +193,9 @@ def test_a_model_without_a_calibration_is_evaluated_and_said_to_have_none(folder
     assert plain["best_constant"] == full["best_constant"]
     assert plain["mae"] == pytest.approx(full["mae"], rel=0.1)  # by thresholds, not by the median
     output = ask(*words, folder / "plain").stdout
-    assert module.NO_PROBABILITIES in output.splitlines()
+    assert f"Note: {NO_PROBABILITIES}." in output.splitlines()
     assert "RPS" not in output
     text = page.read_text("utf-8")
-    assert f'<p class="note" >{module.NO_PROBABILITIES}</p>' in text
+    assert f'<p class="note">Note: {NO_PROBABILITIES}.</p>' in text
     assert "<section hidden>\n<h2>Are the probabilities right?" in text
-    assert module.NO_PROBABILITIES not in ask(*words, folder / "model").stdout
+    assert NO_PROBABILITIES not in ask(*words, folder / "model").stdout

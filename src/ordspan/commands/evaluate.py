@@ -8,7 +8,7 @@ queries, and a billion rows need 16 GB in the folder for temporary files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -23,7 +23,7 @@ from ordspan.commands.outputs import check_path, check_replaced, report_full_dis
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
-from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
+from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
@@ -42,7 +42,16 @@ N_BINS = 10
 SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
 """Rows in the plots of a page: of all grades together, and at least of each."""
 
-NO_PROBABILITIES = "The model has no probabilities or ranges."
+MEASURES = {
+    "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
+    "macro_mae": ("macro MAE", "the same, with equal weight for every grade"),
+    "accuracy": ("accuracy", "rows with exactly the right grade"),
+    "inside_interval": ("inside the range", "rows whose grade lies within the label"),
+    "quadratic_kappa": ("quadratic kappa", "agreement beyond chance: 1 is perfect, 0 is chance"),
+    "rps": ("RPS", "ranked probability score: the MAE of probabilities; 0 is best"),
+    "log_score": ("log score", "surprise at the label: mean of −ln P(label); 0 is best"),
+} | {f"ndcg@{n}": (f"NDCG@{n}", f"first {n} of each query; 1 is the best order") for n in CUTS}
+"""Titles and meanings."""
 
 
 def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
@@ -290,11 +299,19 @@ def summarise(
         probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
     notes = [*trained_on(model, reader.files), *model.encoder.unseen.messages()]
     notes += reader.label_notes()
+    if probabilities is None:
+        notes.append("the model has no probabilities or ranges")
+    queries = None if ndcgs is None else summarise_queries(ndcgs)
+    if queries and (without := queries["queries_without_relevant_rows"]):
+        notes.append(
+            f"{without:,} queries have no row above the lowest grade, so every order is equally "
+            "good; they are left out of NDCG"
+        )
     return {
         "model": str(job.model),
         "files": list(reader.files),
         "labels": reader.columns._asdict(),
-        "group": None if ndcgs is None else reader.group,
+        "group": reader.group if queries else None,
         "rows": rows.size,
         "exact_rows": int(confusion.sum()),
         "range_rows": rows.size - int(confusion.sum()),
@@ -303,7 +320,7 @@ def summarise(
         "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
         **against_constants(lower, upper, rank, classes, counts),
         "probabilities": probabilities,
-        "ndcg": None if ndcgs is None else summarise_queries(ndcgs),
+        "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
         "notes": notes,
@@ -340,16 +357,27 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
 
 
-def constant_text(constant: dict[str, Any] | None, shown: Callable[[float], str]) -> str:
-    """The best constant by a measure, and the grade that it is.
-
-    >>> constant_text({"grade": 3, "value": 1.25}, str)
-    '1.25 (always 3)'
-    """
-    if constant is None:
-        return "–"
-    grade = constant["grade"]
-    return f"{shown(constant['value'])} ({'any grade' if grade is None else f'always {grade}'})"
+def measures(summary: dict[str, Any], *, page: bool = False) -> list[tuple[str, ...]]:
+    """Title, value, best constant, rows and meaning of every measure; a page has fewer digits."""
+    chances, queries = summary["probabilities"] or {}, summary["ndcg"] or {}
+    values, constants = summary | chances | queries, dict(summary["best_constant"])
+    for name in ("rps", "log_score") if chances else ():
+        constants[name] = {"value": chances["best_constant"][name], "grade": "the same"}
+    over = dict.fromkeys(MEASURES, f"{summary['rows']:,} rows")
+    over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
+    if queries:
+        counted = queries["queries"] - queries["queries_without_relevant_rows"]
+        over |= dict.fromkeys(queries, f"{counted:,} queries")
+    rows = []
+    for name in [name for name in MEASURES if name in values]:
+        shown = percent if page and name in ("accuracy", "inside_interval") else number
+        constant = "–"
+        if best := constants.get(name):
+            grade = "any grade" if best["grade"] is None else f"always {best['grade']}"
+            constant = f"{shown(best['value'], 3 if page else 4)} ({grade})"
+        title, meaning = MEASURES[name]
+        rows.append((title, shown(values[name], 3 if page else 4), constant, over[name], meaning))
+    return rows
 
 
 def verdict(summary: dict[str, Any]) -> str:
@@ -358,13 +386,22 @@ def verdict(summary: dict[str, Any]) -> str:
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
-def percent(share: float | None) -> str:
+def number(value: float | None, digits: int = 3) -> str:
+    """A number, or a dash.
+
+    >>> number(0.1234), number(None)
+    ('0.123', '–')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percent(share: float | None, digits: int = 3) -> str:
     """A share as a percentage.
 
     >>> percent(0.1234), percent(None)
     ('12.3 %', '–')
     """
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else f"{100 * share:.{digits - 2}f} %"
 
 
 def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.commands.evaluate import (
-    NO_PROBABILITIES,
-    constant_text,
     describe_files,
+    measures,
+    number,
     percent,
     range_table,
     verdict,
@@ -67,42 +67,40 @@ def page_text(
 ) -> str:
     """The page of an evaluation, with a sample of its rows and their weights in the plots."""
     names = axis_names(summary["classes"])
-    heads, ranges = range_table(summary)
-    shown = {"coverage": 0.0, "mean_width": 0.0}
-    if summary["probabilities"]:
-        shown = shown_range(summary["probabilities"]["ranges"])
     drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
     words = heaviest_words(model)
-    parts = {
+    heads, ranges = range_table(summary)
+    queries, chances = summary["ndcg"] or {}, summary["probabilities"]
+    shown = shown_range(chances["ranges"]) if chances else {"coverage": 0.0, "mean_width": 0.0}
+    parts: dict[str, Any] = {
         "title": f"Evaluation of {Path(summary['model']).name}",
         "lead": lead(summary),
         "verdict": verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
-        "example": f"“{names[0]} | {names[1]}” separates grades "
-        + " and ".join(map(str, summary["classes"][:2])),
+        "edge": f"{names[0]} | {names[1]}",
+        "lowest": names[0],
+        "second": names[1],
         "coverage_shown": f"{100 * shown['coverage']:g} %",
         "mean_width": f"{shown['mean_width']:.2f}",
-        "n_grades": str(len(names)),
-        "no_probabilities": NO_PROBABILITIES,
-        "query_text": query_text(summary["ndcg"]) if summary["ndcg"] else "",
+        "n_grades": len(names),
+        "n_queries": f"{queries.get('queries', 0):,}",
+        "range_labels": "" if summary["range_rows"] else "hidden",
+        "words_section": "" if words else "hidden",
+        **{f"{name}_section": "" if name in drawn else "hidden" for name in ALT},
     }
     markup = {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
-        "cards": "".join(_card(*card) for card in cards(summary)),
-        "grades": "".join(_grade_row(row) for row in summary["by_grade"]),
-        "range_heads": "".join(f"<th>{escape(title)}</th>" for title in heads),
+        "cards": "".join(_card(*map(escape, row)) for row in cards(summary, shown)),
+        "grades": "".join(map(_grade_row, summary["by_grade"])),
+        "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
-        "has_probabilities": _hidden(summary["probabilities"] is not None),
-        "range_labels": _hidden(not summary["range_rows"]),
         "word_rows": "".join(map(table_row, words)),
-        "words_section": _hidden(not words),
         "made": terms(how_made(summary, sample.size)),
-        **{name: drawn.get(name, "") for name in ALT},
-        **{f"{name}_section": _hidden(name not in drawn) for name in ALT},
+        **dict.fromkeys(ALT, ""),
+        **drawn,
     }
-    markup |= {name: escape(text) for name, text in parts.items()}
-    whole = {name: as_text(part) for name, part in markup.items()}
-    return fill_template(__package__, "evaluate.html", whole)
+    markup |= {name: escape(str(text)) for name, text in parts.items()}
+    return fill_template(__package__, "evaluate.html", {n: as_text(p) for n, p in markup.items()})
 
 
 def heaviest_words(model: TableModel) -> list[list[str]]:
@@ -116,7 +114,7 @@ def heaviest_words(model: TableModel) -> list[list[str]]:
     pairs = list(zip(ranked[::-1], ranked, strict=True))[: min(N_WORDS, len(ranked) // 2)]
     prefix = f"{sentences[0][0]}: " if len(sentences) == 1 else ""
     return [
-        [text for term in pair for text in (term.removeprefix(prefix), _number(weights[term]))]
+        [text for term in pair for text in (term.removeprefix(prefix), number(weights[term]))]
         for pair in pairs
     ]
 
@@ -198,85 +196,31 @@ def lead(summary: dict[str, Any]) -> str:
     return text
 
 
-def cards(summary: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Name, value, best constant and meaning of every measure."""
-    exact = "" if not summary["range_rows"] else f" ({summary['exact_rows']:,} exact labels)"
-    measures = {
-        "mae": ("MAE", _number, "mean distance to the label, in grades; 0 is best"),
-        "macro_mae": ("Macro MAE", _number, f"the same, with equal weight for every grade{exact}"),
-        "accuracy": ("Accuracy", percent, f"rows with exactly the right grade{exact}"),
-        "inside_interval": ("Inside", percent, "rows whose grade lies within the label"),
-        "quadratic_kappa": (
-            "Quadratic kappa",
-            _number,
-            f"agreement beyond chance: 1 is perfect, 0 is chance{exact}",
-        ),
-    }
-    found = [
-        (title, shown(summary[name]), constant_text(summary["best_constant"][name], shown), meaning)
-        for name, (title, shown, meaning) in measures.items()
-    ]
-    if summary["probabilities"]:
-        found += probability_cards(summary["probabilities"])
-    for cut in (1, 5, 10) if summary["ndcg"] else ():
-        value = _number(summary["ndcg"][f"ndcg@{cut}"])
-        found.append((f"NDCG@{cut}", value, "–", f"first {cut} of each query; 1 is the best order"))
+def cards(summary: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Title, value, best constant and meaning of every measure, and of the ranges shown."""
+    found = []
+    for title, value, constant, rows, meaning in measures(summary, page=True):
+        limited = rows.endswith("labels") and summary["range_rows"]
+        found.append((title, value, constant, f"{meaning} ({rows})" if limited else meaning))
+    if "widths" in shown:
+        level = f"{100 * shown['coverage']:g} %"
+        wide = f"{shown['mean_width']:.2f} of {len(shown['widths'])} grades wide on average"
+        meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
+        found.append((f"coverage at {level}", percent(shown["expected"]), "–", meaning))
     return found
-
-
-def probability_cards(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Name, value, best constant and meaning of the measures of probabilities and ranges."""
-    best, shown = found["best_constant"], shown_range(found["ranges"])
-    cards = [
-        (title, _number(found[name]), f"{best[name]:.3f} (the same for every row)", meaning)
-        for name, title, meaning in (
-            ("rps", "RPS", "ranked probability score: the MAE of probabilities; 0 is best"),
-            ("log_score", "Log score", "surprise at the label: mean of −ln P(label); 0 is best"),
-        )
-    ]
-    asked = f"{100 * shown['coverage']:g} %"
-    held = f"rows whose {asked} range contains the true grade"
-    if shown["contains"] < shown["meets"]:
-        low, high = (percent(shown[name]) for name in ("contains", "meets"))
-        held = f"{held}: expected, and certainly {low} to {high}"
-    wide = f"mean number of grades in these ranges, of {len(shown['widths'])}"
-    return [
-        *cards,
-        (f"Coverage at {asked}", percent(shown["expected"]), "–", held),
-        (f"Width at {asked}", f"{shown['mean_width']:.2f}", "–", wide),
-    ]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _card(name: str, value: str, constant: str, meaning: str) -> str:
     return (
-        f'<div class="card"><span class="name">{escape(name)}</span>'
-        f'<span class="value">{escape(value)}</span>'
-        f'<span class="constant">best constant: {escape(constant)}</span>'
-        f"<span>{escape(meaning)}</span></div>\n"
+        f'<div class="card"><span class="name">{name[:1].upper()}{name[1:]}</span>'
+        f'<span class="value">{value}</span>'
+        f'<span class="constant">best constant: {constant}</span><span>{meaning}</span></div>\n'
     )
-
-
-def _hidden(hidden: bool) -> str:
-    return "hidden" if hidden else ""
 
 
 def _grade_row(row: dict[str, Any]) -> str:
     shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
-    return table_row([str(row["grade"]), f"{row['rows']:,}", _number(row["mae"]), *shares])
-
-
-def query_text(ndcg: dict[str, Any]) -> str:
-    """The number of queries that count."""
-    without = ndcg["queries_without_relevant_rows"]
-    text = f"The means are over {ndcg['queries'] - without:,} queries."
-    if without:
-        text += f" {without:,} more have no row above the lowest grade, so every order is equally "
-        text += "good; they are left out."
-    return text
+    return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
 
 
 def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:

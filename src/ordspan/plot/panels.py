@@ -11,6 +11,7 @@ from ordspan.drawing import BLUE, GREY, ORANGE, PALE
 from ordspan.plot.display import MOST_TICKS, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
+MOST_STEPS = 200
 MOST_CELLS = 12  # largest confusion matrix with text in its cells
 N_TENTHS, N_NDCG_BINS = 10, 20
 
@@ -61,8 +62,9 @@ def errors_by_grade(ax: Any, by_grade: list[dict[str, Any]], names: list[str]) -
         share = np.array([100 * (row[key] or 0.0) for row in by_grade])
         look = {"facecolor": color, "hatch": stripes, "edgecolor": "white", "linewidth": 0}
         look["label"] = key.replace("_", " ")
-        if len(names) > MOST_TICKS:
-            ax.fill_betweenx(np.arange(len(names)), left, left + share, step="mid", **look)
+        if len(names) > MOST_TICKS:  # steps of very many would make the picture large
+            step = "mid" if len(names) <= MOST_STEPS else None
+            ax.fill_betweenx(np.arange(len(names)), left, left + share, step=step, **look)
         else:
             ax.barh(np.arange(len(names)), share, 0.75, left, **look)
         left = left + share

@@ -166,9 +166,18 @@ class ScoreDisplay:
         colors = [GREY if place == len(names) else BLUE for place in there]
         draw = draw_bands if many else draw_shapes
         self.boxes_ = draw(ax, shapes, there, colors)
+        # many thresholds are one line with gaps, or the picture would be large
+        ends = self.thresholds[np.newaxis] if many else self.thresholds[:, np.newaxis]
         self.lines_ = [
-            ax.axhline(value, color=ORANGE, linestyle="--", linewidth=0.3 if many else 1.2)
-            for value in self.thresholds.tolist()
+            ax.plot(
+                np.tile([0.0, 1.0, np.nan], edges.size),
+                np.repeat(edges, 3),
+                transform=ax.get_yaxis_transform(),
+                color=ORANGE,
+                linestyle="--",
+                linewidth=0.3 if many else 1.2,
+            )[0]
+            for edges in ends
         ]
         ax.set(xlabel="true grade", ylabel="latent score", xlim=(-0.5, len(shown) - 0.5))
         grade_ticks(ax.xaxis, shown)
