@@ -231,6 +231,7 @@ def test_what_cannot_be_exported_is_told_in_one_line(folder, monkeypatch, words,
     monkeypatch.chdir(folder)
     if "needs onnx" in message:
         monkeypatch.setitem(sys.modules, "onnx", None)
+        monkeypatch.delitem(sys.modules, "ordspan.commands.export")
     before = sorted(folder.iterdir())
     answer = ask("export", *words)
     assert answer.exit_code == 1

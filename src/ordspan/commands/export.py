@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 
 import ordspan
 from ordspan.commands.jobs import ExportJob
@@ -24,7 +27,6 @@ ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
-PADS = {"right": [0, 0, 0, 1], "left": [0, 1, 0, 0]}
 ABOUT = (
     "X holds the features in the order of the property ordspan.features; where "
     "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
@@ -46,34 +48,24 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
-        self._constants: dict[str, Any] = {}
+        self.constants: list[Any] = []
 
-    @property
-    def constants(self) -> list[Any]:
-        """All constants, in the order in which they were first used."""
-        return list(self._constants.values())
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        """A constant of this name."""
-        from onnx import numpy_helper
-
-        self._constants.setdefault(name, numpy_helper.from_array(values, name))
+    def add(self, operator: str, *values: Any, result: str = "", **attributes: Any) -> str:
+        """Add an operator on results, by name, and constants; returns the name of its result."""
+        names = [value if isinstance(value, str) else self._constant(value) for value in values]
+        name = result or f"{operator.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, names, [name], name=name, **attributes))
         return name
 
-    def add(self, operator: str, *values: str, result: str = "", **attributes: Any) -> str:
-        """Add an operator; returns the name of its result."""
-        from onnx import helper
-
-        name = result or f"{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, values, [name], name=name, **attributes))
+    def _constant(self, values: Any) -> str:
+        name = f"constant{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def count(self, conditions: str) -> str:
         """Count the true conditions along the last axis."""
-        from onnx import TensorProto
-
         ones = self.add("Cast", conditions, to=TensorProto.INT64)
-        return self.add("ReduceSum", ones, self.constant("across", np.array([-1])), keepdims=0)
+        return self.add("ReduceSum", ones, [-1], keepdims=0)
 
 
 @dataclass(frozen=True)
@@ -119,6 +111,11 @@ class Exported:
         n_words = sum(len(words) for _, words in self.words)
         return int(self.weights.shape[-1]) - len(self.gaps) - n_words
 
+    @property
+    def coverages(self) -> list[float]:
+        """The coverages of the ranges in the graph; none without calibration."""
+        return [] if self.calibration is None else self.calibration.coverages.tolist()
+
 
 def export(job: ExportJob) -> dict[str, Any]:
     """Write a model as an ONNX graph that predicts as ``ordspan predict`` does.
@@ -144,7 +141,7 @@ def export(job: ExportJob) -> dict[str, Any]:
         "features": int(numbers.weights.shape[-1]),
         "inputs": ["X"] * bool(numbers.n_numbers) + ["words"] * bool(numbers.words),
         "classes": numbers.classes.tolist(),
-        "coverages": coverages_of(numbers),
+        "coverages": numbers.coverages,
         "opset": OPSET,
         "bytes": len(content),
     }
@@ -152,9 +149,6 @@ def export(job: ExportJob) -> dict[str, Any]:
 
 def is_graph(path: Path) -> bool:
     """Whether ordspan wrote a file as a graph."""
-    import onnx
-    from google.protobuf.message import DecodeError
-
     try:
         return bool(onnx.load(path, load_external_data=False).producer_name == "ordspan")
     except DecodeError:
@@ -198,20 +192,12 @@ def exported(file: ModelFile) -> Exported:
     return Exported(*basic, features, centre, factor, fill, gaps, recipe.words, calibration)
 
 
-def coverages_of(numbers: Exported) -> list[float]:
-    """The coverages of the ranges in the graph; none without calibration."""
-    return [] if numbers.calibration is None else numbers.calibration.coverages.tolist()
-
-
 def to_onnx(numbers: Exported, dtype: str) -> Any:
     """The checked graph, from X (n, d) and perhaps words to rank (n,), prediction (n,) and score.
 
     The score is (n,), or (n, K) for a model with one weight vector per grade. A calibrated model
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
-    import onnx
-    from onnx import TensorProto, helper
-
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = Graph()
     _compute(graph, numbers, element)
@@ -225,23 +211,31 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     ]
     if numbers.calibration is not None:
         outputs.append(info("probabilities", element, ["n", numbers.classes.size]))
-        n_levels = len(coverages_of(numbers))
-        outputs += [info(name, grades, ["n", n_levels]) for name in ("lower", "upper")]
+        ends = ["n", len(numbers.coverages)]
+        outputs += [info("lower", grades, ends), info("upper", grades, ends)]
     inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
     if numbers.words:
         inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
+    opsets = [helper.make_opsetid("", OPSET)]
+    opsets += [helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []
     model = helper.make_model(
         helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants),
-        opset_imports=[
-            helper.make_opsetid("", OPSET),
-            *([helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []),
-        ],
+        opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="ordspan",
         producer_version=ordspan.__version__,
         doc_string=ABOUT,
     )
-    helper.set_model_props(model, properties(numbers))
+    properties = {
+        "version": ordspan.__version__,
+        "features": numbers.features,
+        "classes": numbers.classes.tolist(),
+        "thresholds": None if numbers.thresholds is None else numbers.thresholds.tolist(),
+        "standardised": numbers.centre is not None,
+        "words": [[name, list(words)] for name, words in numbers.words],
+        "coverages": numbers.coverages,
+    }
+    helper.set_model_props(model, {f"ordspan.{k}": json.dumps(v) for k, v in properties.items()})
     onnx.checker.check_model(model, full_check=True)
     return model
 
@@ -253,77 +247,50 @@ def _compute(graph: Graph, numbers: Exported, element: int) -> None:
     score = terms[0]
     for term in terms[1:]:
         score = graph.add("Add", score, term)
-    classes = graph.constant("classes", _plain_classes(numbers.classes))
-    if numbers.calibration is not None:
-        slope = graph.constant("slope", np.array(numbers.calibration.slope))
-        cuts = graph.constant("cuts", numbers.calibration.cuts)
+    classes, calibration = _plain_classes(numbers.classes), numbers.calibration
+    if calibration is not None:
         # how far every cut lies above a score, (n, K - 1), in log-odds
-        away = graph.add("Sub", cuts, graph.add("Mul", score, slope))
-        index = graph.count(graph.add("Less", away, graph.constant("zero", np.array(0.0))))
-        chances = _probabilities(graph, away, numbers.calibration)
+        away = graph.add("Sub", calibration.cuts, graph.add("Mul", score, calibration.slope))
+        index = graph.count(graph.add("Less", away, 0.0))
+        chances = _probabilities(graph, away, calibration)
         graph.add("Cast", chances, to=element, result="probabilities")
-        lower, upper = _range_ends(graph, score, index, numbers.calibration)
+        lower, upper = _range_ends(graph, score, index, calibration)
         graph.add("Gather", classes, lower, result="lower")
         graph.add("Gather", classes, upper, result="upper")
     elif numbers.thresholds is None:
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
-        thresholds = graph.constant("thresholds", numbers.thresholds)
-        index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
+        index = graph.count(graph.add("GreaterOrEqual", score, numbers.thresholds))
     if numbers.thresholds is not None:
-        score = graph.add("Squeeze", score, graph.constant("last", np.array([1])))
-    graph.add("Add", index, graph.constant("one", np.array(1)), result="rank")
+        score = graph.add("Squeeze", score, [1])
+    graph.add("Add", index, 1, result="rank")
     graph.add("Gather", classes, index, result="prediction")
     graph.add("Cast", score, to=element, result="score")
 
 
 def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
     """Contributions of numbers, gaps and words to the score, each (n, 1)."""
-    from onnx import TensorProto
-
     terms, at = [], numbers.n_numbers
     if at:
-        own = graph.constant("weights", weights[:at])
-        terms.append(graph.add("MatMul", _prepared(graph, numbers), own))
+        terms.append(graph.add("MatMul", _prepared(graph, numbers), weights[:at]))
     if numbers.gaps:
         missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
-        places = graph.constant("gaps", np.array(numbers.gaps, dtype=np.int64))
-        marks = graph.add("Gather", missing, places, axis=1)
-        own = graph.constant("gap_weights", weights[at : at + len(numbers.gaps)])
-        terms.append(graph.add("MatMul", marks, own))
+        marks = graph.add("Gather", missing, numbers.gaps, axis=1)
+        terms.append(graph.add("MatMul", marks, weights[at : at + len(numbers.gaps)]))
         at += len(numbers.gaps)
     for place, (_, words) in enumerate(numbers.words):
-        column = graph.add(
-            "Gather", "words", graph.constant(f"column{place}", np.array([place])), axis=1
-        )
         index = graph.add(
             "LabelEncoder",
-            column,
+            graph.add("Gather", "words", [place], axis=1),
             domain=ML,
             keys_strings=list(words),
             values_int64s=list(range(len(words))),
             default_int64=len(words),
         )
         # an unknown word adds nothing
-        worth = graph.constant(f"words{place}", np.append(weights[at : at + len(words), 0], 0.0))
-        terms.append(graph.add("Gather", worth, index))
+        terms.append(graph.add("Gather", np.append(weights[at : at + len(words), 0], 0.0), index))
         at += len(words)
     return terms
-
-
-def properties(numbers: Exported) -> dict[str, str]:
-    """The metadata of the file, as JSON strings."""
-    thresholds = None if numbers.thresholds is None else numbers.thresholds.tolist()
-    values = {
-        "version": ordspan.__version__,
-        "features": numbers.features,
-        "classes": numbers.classes.tolist(),
-        "thresholds": thresholds,
-        "standardised": numbers.centre is not None,
-        "words": [[name, list(words)] for name, words in numbers.words],
-        "coverages": coverages_of(numbers),
-    }
-    return {f"ordspan.{name}": json.dumps(value) for name, value in values.items()}
 
 
 def _prepared(graph: Graph, numbers: Exported) -> str:
@@ -332,17 +299,14 @@ def _prepared(graph: Graph, numbers: Exported) -> str:
     Folding the centre into the weights would save two operators but lose digits if the mean is
     large compared to the spread.
     """
-    from onnx import TensorProto
-
     value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
     if numbers.fill is not None:
-        missing = graph.add("IsNaN", "X")
-        value = graph.add("Where", missing, graph.constant("fill", numbers.fill), value)
-    if numbers.centre is None or numbers.factor is None:
+        value = graph.add("Where", graph.add("IsNaN", "X"), numbers.fill, value)
+    if numbers.centre is None:
         return value
     if numbers.centre.any():
-        value = graph.add("Sub", value, graph.constant("centre", numbers.centre))
-    return graph.add("Mul", value, graph.constant("factor", numbers.factor))
+        value = graph.add("Sub", value, numbers.centre)
+    return graph.add("Mul", value, numbers.factor)
 
 
 def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
@@ -350,27 +314,24 @@ def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
 
     Differences of sigmoids would lose digits, and could be negative.
     """
-    certain = graph.constant("certain", np.array(1.0))  # beyond the outer cuts
-    right, left = (graph.constant(f"{side}_pad", np.array(pad)) for side, pad in PADS.items())
-    at_most = graph.add("Pad", graph.add("Sigmoid", away), right, certain)
-    at_least = graph.add("Pad", graph.add("Sigmoid", graph.add("Neg", away)), left, certain)
+    certain = 1.0  # beyond the outer cuts, to the right of the last and to the left of the first
+    at_most = graph.add("Pad", graph.add("Sigmoid", away), [0, 0, 0, 1], certain)
+    at_least = graph.add("Sigmoid", graph.add("Neg", away))
+    at_least = graph.add("Pad", at_least, [0, 1, 0, 0], certain)
     gaps = np.diff(calibration.cuts, prepend=-np.inf, append=np.inf)
-    filled = graph.constant("filled", -np.expm1(-gaps))
-    return graph.add("Mul", graph.add("Mul", at_most, at_least), filled)
+    return graph.add("Mul", graph.add("Mul", at_most, at_least), -np.expm1(-gaps))
 
 
 def _range_ends(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
     """First and last index of the range of every coverage, each (n, number of coverages)."""
     parts = calibration_parts.parts_view.py_func(calibration.state)
-    unit = graph.constant("unit", parts.head[calibration_parts.UNIT : calibration_parts.UNIT + 1])
-    bands = graph.constant("bands", parts.bands[1:-1])
-    between = graph.constant("last", np.array([1]))
-    away = graph.add("Sub", bands, graph.add("Mul", score, unit))
-    away = graph.add("Unsqueeze", away, between)  # (n, 1, K - 1), to compare with every reach
+    scaled = graph.add("Mul", score, parts.head[[calibration_parts.UNIT]])
+    away = graph.add("Sub", parts.bands[1:-1], scaled)
+    away = graph.add("Unsqueeze", away, [1])  # (n, 1, K - 1), to compare with every reach
     reach = calibration.reach[:, np.newaxis]
-    first = graph.count(graph.add("Less", away, graph.constant("reach_down", -reach)))
-    last = graph.count(graph.add("LessOrEqual", away, graph.constant("reach_up", reach)))
-    index = graph.add("Unsqueeze", index, between)
+    first = graph.count(graph.add("Less", away, -reach))
+    last = graph.count(graph.add("LessOrEqual", away, reach))
+    index = graph.add("Unsqueeze", index, [1])
     return graph.add("Min", first, index), graph.add("Max", last, index)
 
 
