@@ -21,8 +21,8 @@ CONTROLS = re.compile(
 """Control characters, text direction marks and lone surrogates, but not line breaks."""
 PACKAGES = {
     "cli": ("polars", "pyarrow", "filelock", "matplotlib"),
-    "xlsx": ("fastexcel",),
     "survey": ("pyreadstat",),
+    "xlsx": ("fastexcel", "xlsxwriter"),
     "onnx": ("onnx",),
     "river": ("river",),
     "dask": ("dask", "distributed"),

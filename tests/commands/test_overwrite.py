@@ -12,7 +12,7 @@ def model(tmp_path):
     return trained(tmp_path, "--drop", "town")
 
 
-@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.jsonl", "g.onnx", "m"])
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.jsonl", "p.xlsx", "g.onnx", "m"])
 def test_only_results_of_the_same_kind_are_replaced_if_told(model, tmp_path, name):
     data, out = tmp_path / "model-train.csv", tmp_path / name
     words = {

@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -81,6 +82,21 @@ def test_scores_ranks_and_margins_are_what_their_definitions_say(model, new, tmp
     nearest = np.abs(score[:, None] - edges).min(axis=1)
     np.testing.assert_allclose(got["margin"], nearest, rtol=1e-9, atol=1e-9)
     assert set(rank) == {1, 2, 3, 4}
+
+
+def test_a_spreadsheet_holds_the_rows_and_runs_no_formula(model, new, tmp_path):
+    odd = ["=1+1", "+cmd|' /C calc'!A0", "@SUM(1)", "-2", "http://x.y/z", "12345678901234567890"]
+    table = NEW.to_pandas()
+    table.loc[: len(odd) - 1, "id"] = odd
+    table.to_csv(tmp_path / "odd.csv", index=False)
+    words = ["predict", tmp_path / "odd.csv", "--model", model, "--keep", "id", "--range", "0.9"]
+    for name in ("a.csv", "a.xlsx"):
+        said(*words, "--out", tmp_path / name)
+    cells = [*openpyxl.load_workbook(tmp_path / "a.xlsx").active.iter_rows()]
+    assert not [cell for row in cells for cell in row if cell.data_type == "f" or cell.hyperlink]
+    assert [row[0].value for row in cells[1 : len(odd) + 1]] == odd
+    as_csv, as_excel = pd.read_csv(tmp_path / "a.csv"), pd.read_excel(tmp_path / "a.xlsx")
+    pd.testing.assert_frame_equal(as_csv, as_excel, rtol=1e-14)
 
 
 def test_the_file_agrees_with_python_to_the_last_digit(folder, new, tmp_path):

@@ -368,7 +368,7 @@ def measures(summary: dict[str, Any], *, page: bool = False) -> list[tuple[str, 
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
         over |= dict.fromkeys(queries, f"{counted:,} queries")
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in [name for name in MEASURES if name in values]:
         shown = percent if page and name in ("accuracy", "inside_interval") else number
         constant = "–"

@@ -198,7 +198,7 @@ def lead(summary: dict[str, Any]) -> str:
 
 def cards(summary: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, ...]]:
     """Title, value, best constant and meaning of every measure, and of the ranges shown."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for title, value, constant, rows, meaning in measures(summary, page=True):
         limited = rows.endswith("labels") and summary["range_rows"]
         found.append((title, value, constant, f"{meaning} ({rows})" if limited else meaning))

@@ -211,7 +211,7 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     ]
     if numbers.calibration is not None:
         outputs.append(info("probabilities", element, ["n", numbers.classes.size]))
-        ends = ["n", len(numbers.coverages)]
+        ends: list[Any] = ["n", len(numbers.coverages)]
         outputs += [info("lower", grades, ends), info("upper", grades, ends)]
     inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
     if numbers.words:

@@ -542,8 +542,8 @@ class PredictJob(FileJob):
     model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
     out: FilePath = option(
         STDOUT,
-        "Output file, .csv, .parquet or .jsonl, which appears when it is complete; - is CSV on "
-        "standard output.",
+        "Output file, .csv, .xlsx, .parquet or .jsonl, which appears when it is complete; - is CSV "
+        "on standard output.",
         positional=True,
     )
     keep: Columns = option(
@@ -634,8 +634,8 @@ class ServerJob(Job):
     )
     export: str | None = option(
         None,
-        "Write all labels to a .csv, .parquet or .jsonl file and exit; - is CSV on standard "
-        "output.",
+        "Write all labels to a .csv, .xlsx, .parquet or .jsonl file and exit; - is CSV on "
+        "standard output.",
     )
     overwrite: bool = option(False, "Replace an earlier export.")
 

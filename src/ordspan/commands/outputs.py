@@ -1,4 +1,4 @@
-"""Write tables in chunks as CSV, Parquet or JSON lines; files appear atomically."""
+"""Write tables in chunks as CSV, Parquet, JSON lines or Excel; files appear atomically."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from ordspan.models.atomic import check_can_write, opened_atomically
@@ -19,23 +20,129 @@ from ordspan.wording import as_text, hint
 if TYPE_CHECKING:
     import polars as pl
 
+    Write = Callable[[pl.DataFrame], object]
+    """Appends rows; all tables have the same columns."""
+
 STDOUT = "-"
 ROW_GROUP = 1 << 16
 """Rows per row group of a Parquet file."""
+MAX_SHEET_ROWS, MAX_CELL, MAX_EXACT = 1_048_576, 32_767, 1 << 53
+"""Of Excel: rows of a sheet, characters of a cell, and the largest number with all its digits."""
+AS_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-class Output:
-    """A sink for tables that all have the same columns; nothing is buffered."""
+@contextmanager
+def csv_file(file: Any) -> Iterator[Write]:
+    """Comma separated values with a header; cells are quoted if needed."""
+    begun = False
 
-    def write(self, table: pl.DataFrame) -> None:
-        """Append rows."""
+    def write(table: pl.DataFrame) -> None:
+        nonlocal begun
+        if not begun:
+            check_cells(table, "CSV")
+        file.write(table.write_csv(include_header=not begun).encode())
+        begun = True
 
-    def close(self) -> None:
-        """Write buffered rows."""
+    yield write
 
-    def abandon(self) -> None:
-        """Release the file, which will be removed."""
+
+@contextmanager
+def json_file(file: IO[bytes]) -> Iterator[Write]:
+    """One JSON object per line."""
+    yield lambda table: file.write(table.write_ndjson().encode())
+
+
+@contextmanager
+def parquet_file(file: IO[bytes]) -> Iterator[Write]:
+    """A Parquet file with row groups of a sensible size."""
+    import polars as pl
+    from pyarrow import parquet
+
+    writer: Any = None
+    waiting: list[pl.DataFrame] = []
+
+    def write(*tables: pl.DataFrame, last: bool = False) -> None:
+        nonlocal writer
+        waiting.extend(tables)
+        if waiting and (last or sum(part.height for part in waiting) >= ROW_GROUP):
+            table = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer = writer or parquet.ParquetWriter(file, table.schema, store_schema=False)
+            writer.write_table(table)
+            waiting.clear()
+
+    try:
+        yield write
+        write(last=True)
+        if writer is not None:
+            writer.close()
+    except BaseException:
+        if writer is not None:  # it would otherwise write when it is garbage collected
+            with suppress(Exception):
+                writer.close()
+            writer.is_open = False
+        raise
+
+
+@contextmanager
+def excel_file(file: IO[bytes]) -> Iterator[Write]:
+    """An Excel sheet with a header, in which text stays text: a formula is shown, not run."""
+    from xlsxwriter import Workbook
+    from xlsxwriter.exceptions import FileCreateError
+
+    with TemporaryDirectory() as folder:
+        book = Workbook(file, AS_TEXT | {"tmpdir": folder})
+        book.set_properties({"created": datetime(1980, 1, 1)})  # the same rows give the same bytes
+        sheet, n_rows = book.add_worksheet(), 0
+
+        def write(table: pl.DataFrame) -> None:
+            nonlocal n_rows
+            if not n_rows:
+                check_cells(table, "Excel")
+                sheet.write_row(0, 0, table.columns)
+                n_rows = 1
+            if n_rows + table.height > MAX_SHEET_ROWS:
+                raise FileError(
+                    f"an Excel sheet has at most {MAX_SHEET_ROWS:,} rows; write .csv or .parquet"
+                )
+            for cells in table.iter_rows():
+                sheet.write_row(n_rows, 0, [excel_cell(cell) for cell in cells])
+                n_rows += 1
+
+        yield write
+        try:
+            book.close()
+        except FileCreateError as error:
+            raise error.args[0] from None
+
+
+def excel_cell(value: Any) -> Any:
+    """A value as Excel can hold it: long whole numbers and dates as text.
+
+    >>> excel_cell(0.5), excel_cell(12345678901234567890)
+    (0.5, '12345678901234567890')
+    """
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int) and abs(value) <= MAX_EXACT:
+        return value
+    text = str(value)
+    if len(text) > MAX_CELL:
+        raise FileError(
+            f"{text[:30]!r}... has {len(text):,} characters, more than a cell of Excel holds; "
+            "write .csv or .parquet"
+        )
+    return text
+
+
+def check_cells(table: pl.DataFrame, format: str) -> None:
+    """Refuse columns of lists or records."""
+    for column in table:
+        if column.dtype.is_nested():
+            raise ValueError(
+                f"column {column.name!r} holds {column.dtype}, which {format} cannot represent; "
+                "leave it out, or write .parquet or .jsonl"
+            )
 
 
 class Terminal:
@@ -46,78 +153,7 @@ class Terminal:
         sys.stdout.buffer.write(as_text(lines.decode()).encode())
 
 
-class TextOutput(Output):
-    """Comma separated values with a header, or one JSON object per line; nothing is buffered."""
-
-    def __init__(self, file: IO[bytes], *, json: bool = False) -> None:
-        self._file, self._json = file, json
-        self._begun = False
-
-    def write(self, table: pl.DataFrame) -> None:
-        """Append rows, in CSV after a header the first time; cells are quoted if needed."""
-        if self._json:
-            self._file.write(table.write_ndjson().encode())
-            return
-        if not self._begun:
-            check_cells(table)
-        self._file.write(table.write_csv(include_header=not self._begun).encode())
-        self._begun = True
-
-
-def check_cells(table: pl.DataFrame) -> None:
-    """Refuse columns of lists or records."""
-    for column in table:
-        if column.dtype.is_nested():
-            raise ValueError(
-                f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
-                "leave it out, or write .parquet or .jsonl"
-            )
-
-
-class ParquetOutput(Output):
-    """A Parquet file with row groups of a sensible size."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._writer: Any = None
-        self._waiting: list[pl.DataFrame] = []
-
-    def write(self, table: pl.DataFrame) -> None:
-        """Append rows, buffered up to a row group."""
-        self._waiting.append(table)
-        if sum(part.height for part in self._waiting) >= ROW_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        import polars as pl
-        from pyarrow import parquet
-
-        if self._waiting:
-            table = pl.concat(self._waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
-            if self._writer is None:
-                self._writer = parquet.ParquetWriter(self._file, table.schema, store_schema=False)
-            self._writer.write_table(table)
-            self._waiting = []
-
-    def close(self) -> None:
-        """Write the last rows and the end of the file."""
-        self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-    def abandon(self) -> None:
-        """Close pyarrow's writer, which would otherwise write when garbage collected."""
-        if self._writer is not None:
-            with suppress(Exception):
-                self._writer.close()
-            self._writer.is_open = False
-
-
-OUTPUTS: dict[str, Callable[[IO[bytes]], Output]] = {
-    ".csv": TextOutput,
-    ".parquet": ParquetOutput,
-    ".jsonl": partial(TextOutput, json=True),
-}
+OUTPUTS = {".csv": csv_file, ".parquet": parquet_file, ".jsonl": json_file, ".xlsx": excel_file}
 
 
 def check_place(out: str | Path, inputs: Iterable[str], clash: str) -> None:
@@ -164,10 +200,15 @@ def has_columns(path: Path, names: Iterable[str]) -> bool:
     """Whether a table in a format that can be written has these columns."""
     import polars as pl
 
-    scan: dict[str, Any] = {".csv": pl.scan_csv, ".parquet": pl.scan_parquet}
+    read: dict[str, Any] = {
+        ".csv": pl.scan_csv,
+        ".parquet": pl.scan_parquet,
+        ".jsonl": pl.scan_ndjson,
+        ".xlsx": lambda path: pl.read_excel(path, read_options={"n_rows": 1}).lazy(),
+    }
     try:
-        columns = scan.get(path.suffix.lower(), pl.scan_ndjson)(path).collect_schema()
-    except (pl.exceptions.PolarsError, OSError):
+        columns = read[path.suffix.lower()](path).collect_schema()
+    except Exception:  # of whatever library finds that it is none
         return False
     return set(names) <= set(columns)
 
@@ -186,13 +227,13 @@ def report_full_disk(name: str) -> Iterator[None]:
 @contextmanager
 def opened_output(
     out: str, inputs: Iterable[str] = (), *, columns: Sequence[str] = (), overwrite: bool = True
-) -> Iterator[Output]:
-    """Open an output for tables; a file appears only if the block succeeds.
+) -> Iterator[Write]:
+    """A function that writes tables to a file, which appears only if the block succeeds.
 
     Parameters
     ----------
     out : str
-        A file that ends with .csv, .parquet or .jsonl, or "-": CSV on standard output.
+        A file with one of the endings of `OUTPUTS`, or "-": CSV on standard output.
     inputs : iterable of str
         Files being read, which must not be overwritten.
     columns : sequence of str
@@ -201,19 +242,14 @@ def opened_output(
         Whether it may be replaced.
     """
     if out == STDOUT:
-        with report_full_disk("standard output"):
-            file: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
-            yield TextOutput(file)
+        stream: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+        with report_full_disk("standard output"), csv_file(stream) as write:
+            yield write
             sys.stdout.buffer.flush()
         return
     path = check_path(out, OUTPUTS, inputs)
     if columns:
         check_table(path, columns, overwrite)
-    with report_full_disk(out), opened_atomically(path) as file:
-        output = OUTPUTS[path.suffix.lower()](file)
-        try:
-            yield output
-            output.close()
-        except BaseException:
-            output.abandon()
-            raise
+    as_format = OUTPUTS[path.suffix.lower()]
+    with report_full_disk(out), opened_atomically(path) as file, as_format(file) as write:
+        yield write

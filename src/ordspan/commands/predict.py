@@ -72,9 +72,9 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
             reader = make_reader(job, model, pipe)
         clock, rows = Clock(), 0
         inputs = [job.model, *reader.files]
-        with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as output:
+        with opened_output(job.out, inputs, columns=ADDED, overwrite=job.overwrite) as write:
             for table, share in stop.between(answer_tables(job, model, reader)):
-                output.write(table)
+                write(table)
                 rows += table.height
                 report(rows, None, share)
             if rows == 0:

@@ -167,7 +167,7 @@ class ScoreDisplay:
         draw = draw_bands if many else draw_shapes
         self.boxes_ = draw(ax, shapes, there, colors)
         # many thresholds are one line with gaps, or the picture would be large
-        ends = self.thresholds[np.newaxis] if many else self.thresholds[:, np.newaxis]
+        lines = [self.thresholds] if many else self.thresholds[:, np.newaxis]
         self.lines_ = [
             ax.plot(
                 np.tile([0.0, 1.0, np.nan], edges.size),
@@ -177,7 +177,7 @@ class ScoreDisplay:
                 linestyle="--",
                 linewidth=0.3 if many else 1.2,
             )[0]
-            for edges in ends
+            for edges in lines
         ]
         ax.set(xlabel="true grade", ylabel="latent score", xlim=(-0.5, len(shown) - 0.5))
         grade_ticks(ax.xaxis, shown)

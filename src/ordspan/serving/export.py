@@ -43,7 +43,7 @@ def export_labels(
     Parameters
     ----------
     out : str
-        A file ending in .csv, .parquet or .jsonl, or "-" for CSV on standard output.
+        A file ending in .csv, .xlsx, .parquet or .jsonl, or "-" for CSV on standard output.
     folder : Path
         The state folder; its service may be running.
     annotated : bool
@@ -83,8 +83,8 @@ def export_labels(
         texts = pl.col(pl.String())
         runs = texts.str.contains(FORMULA) & texts.cast(pl.Float64(), strict=False).is_null()
         table = table.with_columns(pl.when(runs).then(texts.str.replace("^", "'")).otherwise(texts))
-    with opened_output(out, inputs, columns=names, overwrite=overwrite) as output:
-        output.write(table)
+    with opened_output(out, inputs, columns=names, overwrite=overwrite) as write:
+        write(table)
     return len(labels), model
 
 
