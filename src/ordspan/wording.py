@@ -55,15 +55,20 @@ def columns_hint(name: str, *columns: str) -> str:
     return hint(f"{name}={list(columns)!r}", f"--{name} {shell_list(columns)}")
 
 
-def shell_list(names: Iterable[str]) -> str:
-    """Names as one word of a shell, separated by commas.
+def comma_list(names: Iterable[str]) -> str:
+    """Names separated by commas; one that contains a comma is quoted.
 
-    >>> print(shell_list(["my age", "a,b"]))
-    'my age,"a,b"'
+    >>> print(comma_list(["my age", "a,b"]))
+    my age,"a,b"
     """
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
-    return shlex.quote(line.getvalue())
+    return line.getvalue()
+
+
+def shell_list(names: Iterable[str]) -> str:
+    """Names as one word of a shell, separated by commas."""
+    return shlex.quote(comma_list(names))
 
 
 def join_hints(*hints: str) -> str:

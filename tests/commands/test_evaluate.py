@@ -319,7 +319,7 @@ def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
     words = [tmp_path / "renamed.csv", "--model", folder / "model"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "renamed.csv: no column 'grade', the label column used in training; " in answer.output
+    assert "renamed.csv: no column 'grade', the label in training; " in answer.output
     assert "--label" in answer.output
     assert ask(*words, "--label", "stars").exit_code == 0
 

@@ -364,6 +364,21 @@ def test_going_on_from_a_model_is_partial_fit_of_it(tmp_path, ending):
     said("train", path, "--from", later, "--model", tmp_path / "again")
 
 
+def test_grades_with_commas_are_quoted_or_stand_in_a_file(tmp_path):
+    grades = ["no, never", "perhaps", 'yes, "always"']
+    rows = [(i, grades[i * 3 // 60]) for i in range(60)] * 5
+    pd.DataFrame(rows, columns=["size", "grade"]).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "grades.txt").write_text("\ufeff" + "\r\n".join([*grades, ""]), encoding="utf-8")
+    words = ["train", tmp_path / "a.csv", "--label", "grade", "--model"]
+    quoted = '"no, never",perhaps,"yes, ""always"""'
+    for name, text in (("quoted", quoted), ("file", f"@{tmp_path / 'grades.txt'}")):
+        assert summary(*words, tmp_path / name, "--grades", text)["classes"] == grades
+    model = load(tmp_path / "file")
+    assert model.predict(pd.DataFrame({"size": [1, 58]})).tolist() == [grades[0], grades[2]]
+    told = said(*words, tmp_path / "m", "--grades", "@none.txt", code=1)
+    assert "cannot read the grades in none.txt" in told
+
+
 # -- what is refused -----------------------------------------------------------------------------
 
 WRONG = [

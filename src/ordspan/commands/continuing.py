@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
-from ordspan.commands.models import open_for, read_table_model
+from ordspan.commands.models import name_labels, open_for, read_table_model
 from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
 from ordspan.models.checkpoint import ENDING
 from ordspan.models.file import ModelFileError, read_header_and_model
 from ordspan.models.table import TableModel
-from ordspan.tables.files import describe_columns, no_columns, open_file
+from ordspan.tables.files import open_file
 from ordspan.tables.profile import AS_REQUESTED
 from ordspan.tables.reading import RowReader, order_in_files
 from ordspan.tables.rows import BEGINNING, GROUP, BadRows, Count, Cursor, FileError
@@ -178,9 +178,7 @@ def model_to_continue(path: str) -> TableModel:
 def reader_for(base: TableModel, job: TrainJob, pipe: Any = None) -> RowReader:
     """A reader of files for a finished model; unknown columns are refused."""
     reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
-    given = job.label_columns
-    if given.names():
-        reader.columns = given
+    name_labels(reader, job)
     _refuse_unknown(reader, base, job)
     reader.group = GROUP if base.recipe.n_sparse else None
     # what a pipe taught about the scale goes on with the next pipe
@@ -204,12 +202,6 @@ def _refuse_unknown(reader: RowReader, base: TableModel, job: TrainJob) -> None:
         )
     if base.recipe.n_sparse or first.sparse:
         return
-    if missing := [name for name in labels if name not in first.names]:
-        raise FileError(
-            f"{reader.files[0]}: {no_columns(missing)}, the label of the model; "
-            f"{describe_columns(first.names)}. Name the label with "
-            + hint("label=", "--label COLUMN")
-        )
     known = {*base.recipe.columns, *labels, *base.columns.names(), *job.drop}
     known |= base.training["left_out"].keys()
     for path in reader.files:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
-from ordspan.commands.models import open_for, read_table_model, trained_on
+from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
@@ -27,11 +27,10 @@ from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probab
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
-from ordspan.tables.files import check_columns, describe_columns, expand, is_svmlight, no_columns
+from ordspan.tables.files import check_columns, expand, is_svmlight
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
-from ordspan.wording import hint
 
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
 """What is kept of every row."""
@@ -57,34 +56,24 @@ MEASURES = {
 def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of rows with labels, after checking that the first file has the columns."""
     reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
-    path, names = reader.files[0], reader.first.names
-    sparse = is_svmlight(path, reader.options)
-    given, group = job.label_columns, job.group
-    if sparse and (given.names() not in ([], [LABEL]) or group not in (None, GROUP)):
+    path, given = reader.files[0], {*job.label_columns.names(), job.group}
+    if not is_svmlight(path, reader.options):
+        name_labels(reader, job)
+        if not recipe.n_sparse:
+            check_columns(path, reader.first.names, [job.group] if job.group else [])
+        reader.group = job.group
+        return reader
+    if given - {None, LABEL, GROUP}:
         raise ValueError(
-            f"{path}: svmlight rows have fixed places for grade and qid; name "
-            "no columns for labels and queries"
+            f"{path}: svmlight rows have fixed places for grade and qid; name no columns for "
+            "labels and queries"
         )
-    if given.names():
-        reader.columns = given
-    if sparse:
-        reader.columns, group = LabelColumns(LABEL), GROUP
-    if sparse and not recipe.n_sparse:
+    if not recipe.n_sparse:
         raise FileError(
             f"{path}: svmlight rows have no named columns, but the model was trained on "
             f"columns such as {recipe.columns[0]!r}"
         )
-    if not recipe.n_sparse:
-        missing = [name for name in reader.columns.names() if name not in names]
-        if missing and reader.columns == model.columns:
-            raise FileError(
-                f"{path}: {no_columns(missing)}, the label column used in training; "
-                f"{describe_columns(names)}. "
-                f"Name the labels here with {hint('label=', '--label COLUMN')}, or the "
-                "two columns of ranges"
-            )
-        check_columns(path, names, [group] if group else [])
-    reader.group = group
+    reader.columns, reader.group = LabelColumns(LABEL), GROUP
     return reader
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
 
-from ordspan.wording import hint
+from ordspan.wording import comma_list, hint
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
@@ -91,9 +91,18 @@ def options_of(job: type[Job]) -> dict[str, Option]:
 
 
 def read_grades(text: str) -> list[Any]:
-    """Grades from lowest to highest, such as low,mid,high or 1..5."""
+    """Grades from lowest to highest, such as low,mid,high or 1..5, or in the lines of @FILE."""
     from ordspan.labels.grades import read_order
 
+    if text.startswith("@"):
+        try:
+            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"cannot read the grades in {text[1:]} ({error}); @FILE names a text file with one "
+                'grade per line; write a grade that begins with @ in quotes: "@home"'
+            ) from None
+        text = comma_list(line.strip() for line in lines if line.strip())
     return read_order(one_line(text)).tolist()
 
 
@@ -331,8 +340,9 @@ class TrainJob(LabelledJob):
 
     model: FilePath = option(REQUIRED, "Where to write the model.", positional=True, of_run=True)
     classes: Any = grades(
-        "All grades from lowest to highest: low,mid,high or 0..4. By default the numbers in the "
-        "label column, or the order of a categorical column.",
+        "All grades from lowest to highest: low,mid,high or 0..4; quote a name that contains a "
+        "comma, or give @FILE with one grade per line. By default the numbers in the label column, "
+        "or the order of a categorical column.",
         of_model=True,
     )
     brackets: bool = option(
@@ -613,7 +623,7 @@ class InfoJob(Job):
     top: int = option(20, "Number of largest weights to show; 0 shows all.", least=0)
 
 
-GRADES_HELP = "The grades from lowest to highest, such as 1..5 or low,mid,high."
+GRADES_HELP = "The grades from lowest to highest: 1..5, low,mid,high, or @FILE with one per line."
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,19 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ordspan.commands.jobs import FileJob, TrainJob
+from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import Header, read_header_and_model
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
     FileOptions,
+    describe_columns,
     expand,
     format_of,
     identity,
     is_svmlight,
+    no_columns,
     open_file,
     sizes_of,
 )
@@ -114,6 +116,22 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
     first = open_file(files[0], options, pipe)
     labels = label_reader(model.classes_)
     return RowReader(files, options, model.encoder, model.columns, labels, bad, first=first)
+
+
+def name_labels(reader: RowReader, job: LabelledJob) -> None:
+    """Read labels from the columns that the job names; by default, from those of the training."""
+    given = job.label_columns
+    if given.names():
+        reader.columns = given
+        return
+    names, sparse = reader.first.names, reader.recipe.n_sparse or reader.first.sparse
+    missing = [name for name in reader.columns.names() if name not in names]
+    if missing and not sparse:
+        raise FileError(
+            f"{reader.files[0]}: {no_columns(missing)}, the label in training; "
+            f"{describe_columns(names)}. Name the label here with "
+            f"{hint('label=', '--label COLUMN')}, or the two columns of ranges"
+        )
 
 
 def labels_to_learn(job: TrainJob) -> LabelColumns:

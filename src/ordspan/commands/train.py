@@ -93,14 +93,6 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             fit_at_once(run, stop, report)
         else:
             learn_all(run, stop, report)
-        if job.hold_out:
-            try:
-                with stop.at_any_moment():
-                    run.model.training["held_out"] = run.held_out()
-            except Stopped:
-                if job.learner != SVM:
-                    run.save_checkpoint()
-                raise
         run.write()
     return run.summary()
 
@@ -126,6 +118,7 @@ def learn_all(run: Run, stop: Stop, report: Report) -> None:
                 raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
         run.check_skipped()
         run.calibrate()
+        run.measure_held_out(stop)
     except Stopped:
         if progress.learned or not run.job.is_pipe:
             run.save_checkpoint()
@@ -190,6 +183,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     fitted, model.calibration = calibrated.estimator_, calibrated.calibration_
     model.learner = fitted.learner_
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
+    run.measure_held_out(stop)
     run.labels += count_labels(lower, upper, None, run.classes.size)
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     model.training |= {
@@ -475,6 +469,12 @@ class Run:
             return None
         rank, mae = nearest_constant(lower, upper)
         return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
+
+    def measure_held_out(self, stop: Stop) -> None:
+        """Measure the model on the held-out rows."""
+        if self.job.hold_out:
+            with stop.at_any_moment():
+                self.model.training["held_out"] = self.held_out()
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
