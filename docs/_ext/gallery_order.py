@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 FIRST = (
+    "plot_income.py",
     "plot_ranges_or_exact.py",
+    "plot_judges.py",
     "plot_cost_of_ranges.py",
     "plot_one_update.py",
     "plot_variant_and_c.py",
