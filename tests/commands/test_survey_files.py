@@ -233,6 +233,26 @@ def test_separated_values_under_another_name_are_read(tmp_path, name):
     assert f"{N} rows" in told
 
 
+@pytest.mark.parametrize("name", ["a.xlsx", "a.sav", "a.dta"])
+def test_a_damaged_file_is_refused_by_name_or_read(tmp_path, name):
+    path, book = tmp_path / name, openpyxl.Workbook()
+    sheet(book, rows_of(LABELLED[:20]))
+    whole = (save(book, path) if name == "a.xlsx" else write_survey(path)).read_bytes()
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(40):
+        content = bytearray(whole)
+        for place in rng.integers(len(whole), size=8).tolist():
+            content[place] = int(rng.integers(256))
+        path.write_bytes(content)
+        try:
+            for _ in ordspan.stream(path, label="view", classes=[*"ab"], on_bad_row="skip"):
+                pass
+        except ValueError as error:
+            refused += 1
+            assert name in str(error)  # noqa: PT017
+    assert refused
+
+
 # -- everything at once --------------------------------------------------------------------------
 
 

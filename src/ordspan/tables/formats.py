@@ -439,19 +439,20 @@ class ExcelTable(SheetTable):
     def _open(self) -> list[str]:
         import fastexcel
 
+        how: Any = {"header_row": None, "skip_rows": 0, "dtypes": "string"}
         try:
             book = fastexcel.read_excel(self.path)
+            sheets, sheet = book.sheet_names, self._options.sheet
+            if sheet not in sheets and (sheet is not None or len(sheets) > 1):
+                has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
+                raise FileError(
+                    f"{self.path}: the workbook has {has}; choose one of {', '.join(sheets)} with "
+                    + hint("sheet=", "--sheet NAME")
+                )
+            cells = book.load_sheet(sheet or 0, **how).to_polars()
         except fastexcel.FastExcelError as error:
-            raise FileError(f"{self.path}: not an Excel workbook ({error})") from None
-        sheets, sheet = book.sheet_names, self._options.sheet
-        if sheet not in sheets and (sheet is not None or len(sheets) > 1):
-            has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
-            raise FileError(
-                f"{self.path}: the workbook has {has}; choose one of {', '.join(sheets)} with "
-                + hint("sheet=", "--sheet NAME")
-            )
-        how: Any = {"header_row": None, "skip_rows": 0, "dtypes": "string"}
-        cells = book.load_sheet(sheet or 0, **how).to_polars()
+            why = str(error).partition("\n")[0]
+            raise FileError(f"{self.path}: not an Excel workbook, or damaged ({why})") from None
         filled = cells.select((pl.all().is_not_null() & (pl.all() != "")).fill_null(value=False))
         counts = filled.sum_horizontal() if cells.width else pl.Series([], dtype=pl.UInt32())
         header = self._header_row(cells, counts)
