@@ -9,7 +9,13 @@ import pytest
 from printed import blocks
 from tables import ask, said
 
-PAGES = ("README.md", "docs/files.md", "docs/probabilities.md", "docs/reproduce.md")
+PAGES = (
+    "README.md",
+    "docs/files.md",
+    "docs/intervals.md",
+    "docs/probabilities.md",
+    "docs/reproduce.md",
+)
 FEW = ["--runs", "2", "--trials", "100", "--fractions", "50"]  # all would take half a minute
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ordspan import CalibratedOrdinal, OrdinalPA, brackets
+from ordspan.labels.text import LabelReader
 
 INF = np.inf
 
@@ -98,6 +99,19 @@ def test_bands_are_named_in_the_users_units(edges: list[object], names: list[str
     assert y.tolist() == [[name, name] for name in names]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_names_of_bands_hold_their_edges(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    digits = rng.integers(-2, 8)
+    edges = np.unique((rng.normal(0, 10.0**digits, 8)).round(3 - digits))
+    names = brackets([0], [0], edges=edges)[1]
+    reader = LabelReader(names)
+    for rank, edge in enumerate(edges.tolist(), 2):
+        assert reader.end(repr(edge), 1) == rank
+        assert reader.end(repr(edge), len(names)) == rank - 1
+        assert reader.interval(repr(edge)) == (rank, rank)
+
+
 def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed() -> None:
     with pytest.warns(UserWarning, match="1 of 3 brackets end between two edges"):
         y, _ = brackets([10, 12, None], [25, 20, 10], edges=[10, 15, 25])
@@ -137,7 +151,7 @@ def test_more_than_60_bands_need_edges() -> None:
     [
         (([10, 30], [20, 25]), "row 1: lower 30 is above upper 25"),
         (([10, 30], [20]), r"shapes \(2,\), \(1,\)"),
-        ((["a"], ["b"]), "columns of numbers"),
+        ((["a"], ["b"]), "could not convert string to float: 'a'"),
         ((["18-29", "high"],), "row 1: 'high': this is no bracket"),
         ((["75k to 50k"],), "row 0: '75k to 50k': the lower end"),
         (([10] * 9, [None] * 9), "no amount separates"),

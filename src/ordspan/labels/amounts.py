@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 SCALES = {"": 1, "k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 CURRENCY = r"(?:[$€£¥]|USD|EUR|GBP)?"
 AMOUNT = re.compile(
-    rf"([-+]?) ?{CURRENCY} ?([0-9]{{1,3}}(?:[,' ][0-9]{{3}})+|[0-9]+)(\.[0-9]+)?"
+    rf"([-+]?) ?{CURRENCY} ?([0-9]{{1,3}}(?:[,' ][0-9]{{3}})+|[0-9]+)(\.[0-9]+)?(e[-+]?[0-9]+)?"
     rf" ?({'|'.join(SCALES)})\.? ?{CURRENCY}",
     re.IGNORECASE,
 )
@@ -52,9 +53,9 @@ def read_amount(text: str) -> Amount | None:
     match = AMOUNT.fullmatch(text.strip())
     if match is None:
         return None
-    sign, whole, fraction, suffix = match.groups(default="")
+    sign, whole, fraction, exponent, suffix = match.groups(default="")
     scale = SCALES[suffix.lower()]
-    digits = re.sub("[,' ]", "", whole) + fraction
+    digits = re.sub("[,' ]", "", whole) + fraction + exponent
     return Amount(float(sign + digits), 10.0 ** -max(0, len(fraction) - 1), 1).times(scale)
 
 
@@ -127,15 +128,12 @@ def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]],
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000"])[0]
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    starts: set[float] = set()
+    words, starts = list(words), set()
     spans: dict[str, tuple[float, float]] = {}
     faults: dict[str, str] = {}
-    words = list(words)
     for word in words:
-        try:
+        with suppress(ValueError):
             starts |= {end.value for kind, end in read_ends(word).items() if kind in STARTS}
-        except ValueError as error:
-            faults[word] = str(error)
     for word in words:
         try:
             spans[word] = read_bracket(word, starts)
@@ -154,24 +152,22 @@ def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]],
     return spans, faults
 
 
-def amount_name(value: float, short: bool = False) -> str:
-    """An amount as it is written in the name of a band.
-
-    >>> amount_name(2500.0), amount_name(2500.0, short=True), amount_name(1.5e6, short=True)
-    ('2500', '2.5k', '1.5m')
-    """
-    if short and abs(value) >= 1_000_000 and value % 100_000 == 0:
-        return number_as_text(value / 1_000_000) + "m"
-    if short and value:
-        return number_as_text(value / 1_000) + "k"
-    return number_as_text(value)
-
-
 def edge_names(edges: Sequence[float] | Floats) -> list[str]:
-    """Edges as they are written in names: in thousands if all of them are large and round."""
+    """Edges as they are written in names: with k or m if all of them are large and round.
+
+    >>> edge_names([2500, 1.5e6]), edge_names([1990, 2000]), edge_names([3.4])
+    (['2.5k', '1.5m'], ['1990', '2000'], ['3.4'])
+    """
     values = np.asarray(edges, dtype=np.float64)
-    short = bool(np.abs(values).max() >= 10_000 and (values % 100 == 0).all())
-    return [amount_name(value, short) for value in values.tolist()]
+    units = {"": 1}
+    if np.abs(values).max() >= 10_000 and (values % 100 == 0).all():
+        units = {"m": 1_000_000, "k": 1_000}
+    names = []
+    for value in values.tolist():
+        fits = (u for u, size in units.items() if abs(value) >= size and value * 10 % size == 0)
+        unit = next(fits, "")
+        names.append(number_as_text(value / units.get(unit, 1)) + unit)
+    return names
 
 
 def band_names(edges: Sequence[float] | Floats) -> list[str]:

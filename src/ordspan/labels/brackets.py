@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ordspan.labels.amounts import (
     read_brackets,
 )
 from ordspan.labels.forms import OPEN, normalise_label, number_as_text
-from ordspan.labels.grades import refuse_no_answer
+from ordspan.labels.grades import about_no_answer
 from ordspan.labels.ranks import is_open, read_column
 from ordspan.wording import brief, warn
 
@@ -34,26 +34,21 @@ def check_edges(edges: Any) -> Floats:
     >>> check_edges(["10k", 2500])
     array([ 2500., 10000.])
     """
-    values = []
-    for edge in [edges] if isinstance(edges, str) else edges:
-        amount = read_amount(number_as_text(edge))
-        if amount is None:
-            raise ValueError(f"the edge {brief(edge)} is not an amount; write 25k, 25000 or 25,000")
-        values.append(amount.value)
-    unique = np.unique(np.array(values, dtype=np.float64))
-    if not unique.size:
-        raise ValueError(f"there is no edge; give one or more, {EDGES}")
-    check_bands(unique.size + 1)
-    return unique
+    amounts = [read_amount(number_as_text(edge)) for edge in edges]
+    values = {amount.value for amount in amounts if amount is not None}
+    if not values or None in amounts:
+        raise ValueError(f"the edges {brief(edges)} are not all amounts; give them as in {EDGES}")
+    return check_bands(np.array(sorted(values)))
 
 
-def check_bands(count: int) -> None:
-    """Raise if there are more bands than can be told apart by people."""
-    if count > MAX_BANDS:
+def check_bands(edges: Floats) -> Floats:
+    """The edges; raises if there are more bands than can be learned."""
+    if edges.size >= MAX_BANDS:
         raise ValueError(
-            f"the brackets have {count - 1:,} different edges, for {count:,} bands, more than the "
+            f"the brackets have {edges.size:,} edges, for {edges.size + 1:,} bands, more than the "
             f"{MAX_BANDS} that can be learned; choose some of them: {EDGES}"
         )
+    return edges
 
 
 def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[str]]:
@@ -62,8 +57,6 @@ def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[s
     An outermost edge beyond which no label lies separates nothing; edges of fewer than FEW_LABELS
     labels are left out.
     """
-    known = ~np.isnan(spans).any(axis=1)
-    spans, counts = spans[known], counts[known]
     low, high = spans.T
     is_range = low < high
     ends = np.concatenate([low[is_range], high[is_range]])
@@ -79,16 +72,15 @@ def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[s
             f"no amount separates {FEW_LABELS} labels or more from others; choose the edges, "
             + EDGES
         )
-    check_bands(int(frequent.sum()) + 1)
-    names = edge_names(edges)
-    listed = [f"{name} ({n:,})" for name, n in zip(names, n_labels.tolist(), strict=True)]
-    notes = ["edges, with the labels at each: " + _some(listed, frequent)]
+    labelled = zip(edge_names(edges), n_labels.tolist(), strict=True)
+    listed = np.array([f"{name} ({n:,})" for name, n in labelled])
+    notes = ["edges, with the labels at each: " + ", ".join(listed[frequent])]
     if not frequent.all():
         notes.append(
             f"edges of fewer than {FEW_LABELS} labels are left out, and brackets that end there "
-            f"widen to the next edge: {_some(listed, ~frequent)}; to choose, give {EDGES}"
+            f"widen to the next edge: {', '.join(listed[~frequent])}; to choose, give {EDGES}"
         )
-    return edges[frequent], notes
+    return check_bands(edges[frequent]), notes
 
 
 def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[str]]:
@@ -100,7 +92,8 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     ['under 25', '25 to 50', '50 to 75', '75 or more']
     """
     spans, faults = read_brackets(words)
-    refuse_no_answer(Counter({word: words[word] for word in faults}))
+    if no_answer := about_no_answer(Counter({word: words[word] for word in faults})):
+        raise ValueError(no_answer)
     values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)
     counts = np.array([words[word] for word in spans], dtype=np.int64)
     if not parts:
@@ -108,24 +101,11 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
         return np.array(band_names(edges)), notes
     order = np.argsort(values[:, 0])
     amounts, below = values[order, 0], np.cumsum(counts[order]) - counts[order]
-    n_below = np.arange(1, parts) * counts.sum() / parts
-    at = np.searchsorted(below, n_below)
+    at = np.searchsorted(below, np.arange(1, parts) * counts.sum() / parts)
     edges = np.unique(amounts[at[at < amounts.size]])
-    edges = edges[edges > amounts[:1]]
     if not edges.size:
-        raise ValueError(f"the labels cannot be cut into {parts} parts; give edges, {EDGES}")
-    return np.array(band_names(edges)), [f"cut at {', '.join(edge_names(edges))}"]
-
-
-def _some(names: Iterable[str], chosen: NDArray[np.bool_]) -> str:
-    return ", ".join(name for name, use in zip(names, chosen, strict=True) if use)
-
-
-def widened(spans: Floats, edges: Floats) -> NDArray[np.bool_]:
-    """Which brackets end between two edges, so that their bands reach further."""
-    low, high = spans.T
-    at_edge = np.isin(spans, edges).T
-    return (low < high) & ((~at_edge[0] & (low > edges[0])) | (~at_edge[1] & (high < edges[-1])))
+        raise ValueError(f"the labels cannot be cut into {parts} parts; give values to cut at")
+    return np.array(band_names(check_bands(edges))), []
 
 
 def brackets(
@@ -188,13 +168,13 @@ def brackets(
         notes = notes[1:]
     else:
         chosen = check_edges(edges)
-        n_widened = int(widened(spans, chosen).sum())
-        notes = [
-            f"{n_widened:,} of {len(spans):,} brackets end between two edges and are widened to "
-            "them"
-        ] * bool(n_widened)
+        (low, high), at_edge = spans.T, np.isin(spans, chosen).T
+        between = (~at_edge[0] & (low > chosen[0])) | (~at_edge[1] & (high < chosen[-1]))
+        count = f"{(between & (low < high)).sum():,} of {low.size:,}"
+        notes = [f"{count} brackets end between two edges and are widened to them"]
     for note in notes:
-        warn(note)
+        if not note.startswith("0 "):
+            warn(note)
     classes = np.array(band_names(chosen))
     return classes[np.column_stack(band_ranks(spans, chosen)) - 1], classes
 
@@ -216,25 +196,14 @@ def _spans(lower: Any, upper: Any) -> Floats:
         raise ValueError(f"lower and upper must be columns of one length, got shapes {shapes}")
     if upper is None:
         return _read_texts(np.where(is_open(ends[0]), "", ends[0].astype(str)).tolist())
-    spans = np.column_stack(
-        [_numbers(end, open_end) for end, open_end in zip(ends, (-np.inf, np.inf), strict=True)]
-    )
+    columns = zip(ends, (-np.inf, np.inf), strict=True)
+    filled = [np.where(is_open(end), inf, end.astype(object)) for end, inf in columns]
+    spans = np.column_stack(filled).astype(np.float64)
     if (crossed := spans[:, 0] > spans[:, 1]).any():
         row = int(np.argmax(crossed))
         low, high = map(number_as_text, spans[row])
         raise ValueError(f"row {row}: lower {low} is above upper {high}; swap the two columns?")
     return spans
-
-
-def _numbers(column: NDArray[Any], open_end: float) -> Floats:
-    open_ends = is_open(column)
-    try:
-        values = np.where(open_ends, open_end, column).astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "lower and upper must be columns of numbers; give a column of text alone"
-        ) from None
-    return values
 
 
 def _read_texts(texts: list[str]) -> Floats:

@@ -140,24 +140,23 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     """
     counts = Counter(words)
     written = {word: normalise_label(word) for word in counts}
-    no_answer = [word for word in counts if is_no_answer(word)]
-    words = set(written.values()) - {written[word] for word in no_answer} - set(OPEN)
+    words = {text for word, text in written.items() if not is_no_answer(word)} - set(OPEN)
     numbers = set(filter(_may_be_grade, words))
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
-    if words and ranges.keys() == words:
-        raise ValueError(_ask_for_grades(ranges) + _and_no_answer(no_answer, counts))
     names = sorted(word for word in words - numbers - ranges.keys() if is_bracket(word))
-    if names and len(names) + len(ranges) > len(words) / 2:
-        raise ValueError(
+    problems = []
+    if words and ranges.keys() == words:
+        problems.append(_ask_for_grades(ranges))
+    elif names and len(names) + len(ranges) > len(words) / 2:
+        problems.append(
             f"labels such as {names[0]!r} look like brackets of amounts: give {BRACKETS}; if they "
             f"are the names of the grades, list them, {ALL_GRADES}"
-            + _and_no_answer(no_answer, counts)
         )
-    if no_answer:
-        raise ValueError(
-            _and_no_answer(no_answer, counts)[2:] + f", or list all grades, {ALL_GRADES}"
-        )
+    if no_answer := about_no_answer(counts):
+        problems.append(f"{no_answer}, or list all grades, {ALL_GRADES}")
+    if problems:
+        raise ValueError("; ".join(problems))
     # a word among numbers is a fault that the reader reports with its line
     included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
     kept = numbers | included if numbers else words
@@ -182,20 +181,15 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     return grades
 
 
-def _and_no_answer(words: list[str], counts: Counter[str]) -> str:
-    """What to do about words that say that there is no answer, as the end of a message."""
+def about_no_answer(counts: Counter[str]) -> str:
+    """What to do about words that say that there is no answer, if there are any."""
+    words = [word for word in counts if is_no_answer(word)]
     listed = ", ".join(f"{word!r} ({_rows(counts[word])})" for word in words)
-    return f"; {listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
+    return f"{listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
 
 
 def _rows(count: int) -> str:
     return f"{count:,} row{'s' * (count > 1)}"
-
-
-def refuse_no_answer(counts: Counter[str]) -> None:
-    """Refuse words that say that there is no answer, which are no brackets."""
-    if words := [word for word in counts if is_no_answer(word)]:
-        raise ValueError(_and_no_answer(words, counts)[2:])
 
 
 def far_from_others(grades: NDArray[Any]) -> NDArray[Any]:
@@ -204,17 +198,14 @@ def far_from_others(grades: NDArray[Any]) -> NDArray[Any]:
     >>> far_from_others(np.array([0, 1, 2, 98, 99])), far_from_others(np.array([1, 2, 4]))
     (array([98, 99]), array([], dtype=int64))
     """
-    first, last = 0, grades.size
-    for gap in np.argsort(np.diff(grades), kind="stable")[::-1]:
-        if not first <= gap < last - 1:
-            continue
-        is_low = gap - first + 1 < last - gap - 1  # the smaller side is the odd one
-        low, high = (gap + 1, last) if is_low else (first, gap + 1)
-        span = grades[high - 1] - grades[low]
-        if high - low < 2 or grades[gap + 1] - grades[gap] <= max(span, 2):
+    others = grades
+    while others.size > 2:
+        gaps = np.diff(others)
+        larger = max(np.split(others, [np.argmax(gaps) + 1]), key=len)
+        if larger.size < 2 or gaps.max() <= max(larger[-1] - larger[0], 2):
             break
-        first, last = low, high
-    return np.concatenate([grades[:first], grades[last:]])
+        others = larger
+    return np.setdiff1d(grades, others)
 
 
 def _may_be_grade(text: str) -> bool:
