@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import inspect
 import socket
@@ -27,7 +28,7 @@ MAX_BODY_BYTES = 1 << 20
 MAX_HEAD_BYTES = 1 << 16
 SHORTEST_TOKEN = 16
 KEEP_ALIVE = 30  # seconds until a connection without a request is closed
-LONGEST_SHUTDOWN = 10  # seconds that requests in progress have to finish once the server is stopped
+LONGEST_SHUTDOWN = 30  # seconds that requests in progress have to finish once the server is stopped
 UNAVAILABLE = 503
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -146,6 +147,8 @@ class Application:
             response = as_json({"detail": str(error)}, error.status)
         except LogError as error:
             response = as_json({"detail": str(error)}, UNAVAILABLE)
+        except asyncio.CancelledError:  # the shutdown takes too long
+            response = as_json({"detail": "the service ends; send it again later"}, UNAVAILABLE)
         except ValueError as error:  # of the model, such as a coverage that is not calibrated
             response = as_json({"detail": f"{REQUEST}: {error}"}, 422)
         await response(scope, receive, send)

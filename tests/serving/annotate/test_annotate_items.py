@@ -1,14 +1,17 @@
 """Items of files: what is shown, what is learned from, and which pictures may be seen."""
 
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
-from at_work import PNG, read, write_items
+from at_work import PNG, Caller, begin, read, write_items
 
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
 from ordspan.serving.engine import untrained
 from ordspan.serving.records import RecordReader
+from tables import ask
 
 ODD = pl.DataFrame(
     {
@@ -46,6 +49,40 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
     assert [cell["kind"] for cell in items.cells(1)] == ["number", "number", "text", "text"]
     assert items.cells(6)[0]["value"] == ""
     assert items.name(1) == "00001"  # the only column that names each row
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "sav"])
+def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_path, ending):
+    """From a spreadsheet or SPSS to answers in bands, and from these to a model."""
+    grades, words = (
+        ["under 25k", "25k to 50k", "50k or more"],
+        ["so poor", "quite plain", "so rich"],
+    )
+    notes = [f"number {i} of all, they live {words[i % 3]} now" for i in range(60)]
+    path, table = (
+        tmp_path / f"items.{ending}",
+        pl.DataFrame({"note": notes, "place": ["a", "b"] * 30}),
+    )
+    if ending == "sav":
+        pytest.importorskip("pyreadstat").write_sav(table.to_pandas(), str(path))
+    else:
+        table.to_pandas().to_excel(path, index=False)
+    session = begin(tmp_path / "state", path, grades)
+    Caller(session).answer_many([1 + i % 3 for i in range(60)], 60)
+    assert dict(session.items.encoder.recipe.sentences).keys() == {"note"}
+    assert session.history.loss < session.history.constant_losses.min()
+    session.engine.close()
+    export = ask("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+    labels = pl.read_csv(tmp_path / "labels.csv", infer_schema=False)
+    assert set(labels.select("lower", "upper").rows()) == {
+        (None, "25k"),
+        ("25k", "50k"),
+        ("50k", None),
+    }
+    words = shlex.split(export.output.splitlines()[-1])[1:-1]
+    trained = ask(*words, tmp_path / "model")
+    assert trained.exit_code == 0, trained.output
+    assert load(tmp_path / "model").classes_.tolist() == grades
 
 
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):

@@ -129,6 +129,7 @@ def test_what_was_taken_back_counts_nowhere():
         (Recipe(("size",)), "only learns from size"),
         (Recipe(hashed=("note",)), "only has texts to learn from (note)"),
         (Recipe(words=(("id", ("",)),)), "no column to learn from"),
+        (Recipe(sentences=(("note", ()),)), "from note word by word"),
         (Recipe(tuple("abc")), "may need more answers"),
     ],
 )

@@ -51,7 +51,10 @@ def advice(history: History, recipe: Recipe) -> str:
         return ""
     if not can_learn(recipe):
         reason = "There is no column to learn from. Add columns that say something about the grade."
-    elif recipe.hashed and not (recipe.numbers or recipe.sentences):
+    elif recipe.sentences:
+        names = " and ".join(dict(recipe.sentences))
+        reason = f"It learns from {names} word by word, which takes one or two hundred answers."
+    elif recipe.hashed and not recipe.numbers:
         reason = (
             f"It only has texts to learn from ({', '.join(recipe.hashed)}), and knows a text by "
             "the whole cell, not by its words. Add columns with numbers or categories."

@@ -1,0 +1,111 @@
+"""How soon does the page of annotate learn from sentences?
+
+Simulated answers to the 3,708 sentences of reviews that 20 judges rated from -4 to 4 each (Hutto
+and Gilbert 2014, the data of VADER: put its files into a folder vader_raters, and name the folder
+above it by ORDSPAN_DATA). The annotator answers with the middle half of the judges, so most answers
+are ranges. Sessions differ in the order of the questions. The page is
+docs/measured/annotate-sentences.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from measuring import command, machine
+from ordspan.commands.jobs import AnnotateJob
+from ordspan.serving.annotate.items import open_folder
+from ordspan.serving.annotate.progress import progress
+from ordspan.serving.annotate.session import Note, Session
+
+GRADES = list(range(-4, 5))
+STOPS = (30, 50, 100, 150, 200)
+
+
+def read_reviews(folder: Path) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
+    """The sentences, the ranks of the middle half of their judges, and of their median."""
+    name = folder / "amazonReviewSnippets"
+    texts = dict(
+        line.split("\t")[::2]
+        for line in Path(f"{name}_GroundTruth.txt").read_text("utf-8-sig").splitlines()
+    )
+    ratings = {
+        line.split("\t")[0]: json.loads(line.split("\t")[3])
+        for line in Path(f"{name}_anonDataRatings.txt").read_text("utf-8-sig").splitlines()
+    }
+    both = [key for key in texts if key in ratings]
+    table = pl.DataFrame({"id": both, "sentence": [texts[key] for key in both]})
+    thirds = [np.quantile(ratings[key], [0.25, 0.75, 0.5], method="nearest") for key in both]
+    ranks = np.array(thirds, dtype=np.int64) + 5
+    return table, ranks[:, :2], ranks[:, 2]
+
+
+def simulate(path: Path, seed: int, ends: np.ndarray, truth: np.ndarray) -> list[list[float]]:
+    """Errors of the model and of the best constant grade after some numbers of answers.
+
+    On all items without an answer, and as the progress page has them.
+    """
+    with tempfile.TemporaryDirectory() as state:
+        folder, items = open_folder(AnnotateJob(str(path), state=state, classes=GRADES, id="id"))
+        session = Session(Path(state), items, msgspec.structs.replace(folder, seed=seed))
+        features, found = items.features(), []
+        for number in range(1, STOPS[-1] + 1):
+            asked = session.ask("ann")
+            item = asked["item"]
+            note = Note(annotator="ann", item=item, asked_by=asked["asked_by"])
+            session.answer(str(number), note, *ends[item].tolist())
+            if number in STOPS:
+                left = session.history.answered == 0
+                given = np.concatenate([ends[~left, 0], ends[~left, 1]])
+                constant = np.abs(truth[left] - int(np.median(given))).mean()
+                rank = session.engine.model.answer(features).rank
+                page = progress(session.history, items.encoder.recipe)
+                shown = page["error"][-1]["mae"], page["best_constant"]
+                found.append([np.abs(rank - truth)[left].mean(), constant, *shown])
+        session.engine.close()
+    return found
+
+
+def run(folder: Path, sessions: int = 20) -> str:
+    """The page with the table."""
+    table, ends, truth = read_reviews(folder)
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "reviews.csv"
+        table.write_csv(path)
+        errors = np.array([simulate(path, seed, ends, truth) for seed in range(sessions)])
+    lines = [
+        "# Annotating sentences: error by number of answers",
+        "",
+        f"Written by benchmarks/bench_annotate.py. {machine()}",
+        "",
+        f"{len(table):,} sentences of reviews, graded from -4 to 4 by 20 judges each; {sessions} "
+        "sessions. A simulated annotator answers with the middle half of the judges of a sentence, "
+        f"a range in {(ends[:, 0] < ends[:, 1]).mean():.0%} of the cases. Error: mean distance in "
+        "grades from the model's grade to the median of the judges, over all sentences without an "
+        "answer; beside it the error of the grade that fits the answers so far best, and what the "
+        "progress page shows: the distance to the answers of the random half, before each was "
+        "learned.",
+        "",
+        "| answers | error | ± of sessions | constant grade | better in | page | page, constant |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for number, stop in zip(STOPS, errors.transpose(1, 0, 2), strict=True):
+        model, constant, page, page_constant = stop.mean(axis=0)
+        better = int((stop[:, 0] < stop[:, 1]).sum())
+        spread = stop[:, 0].std()
+        lines.append(
+            f"| {number} | {model:.3f} | {spread:.3f} | {constant:.3f} | {better} of {sessions} "
+            f"| {page:.3f} | {page_constant:.3f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    reviews = Path(os.environ["ORDSPAN_DATA"]) / "vader_raters"
+    command(lambda scale: run(reviews, sessions=20 if scale else 1), __doc__)
