@@ -9,6 +9,7 @@ from functools import cache
 from unittest.mock import patch
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
@@ -67,6 +68,23 @@ def ratings(n=300, seed=0):
     rank = np.digitize((size - 5000) / 300 + (age - 0.3) / 0.2, [-1, 0, 1])
     columns = {"id": [f"r{i}" for i in range(n)], "size": size, "age": age, "town": town}
     return pa.table(columns | {"grade": np.array(GRADES)[rank]})
+
+
+OPINIONS = {"great": 2, "good": 1, "not bad": 1, "not good": -1, "bad": -1, "awful": -2}
+WORDS = "the food was service here we came with friends on a rainy day and it is so"
+FILLERS = np.array(WORDS.split())
+
+
+def reviews(n=400, seed=0):
+    """Sentences that differ, of which one opinion decides the stars."""
+    rng = np.random.default_rng(seed)
+    cells, stars = [], []
+    for opinion in rng.choice([*OPINIONS], n):
+        words = [*rng.choice(FILLERS, rng.integers(5, 12))]
+        words.insert(rng.integers(len(words)), opinion)
+        cells.append(" ".join(words).capitalize() + rng.choice([".", "!", " :-)"]))
+        stars.append(3 + OPINIONS[opinion])
+    return pl.DataFrame({"id": [f"r{i}" for i in range(n)], "review": cells, "stars": stars})
 
 
 def write_table(table, path):

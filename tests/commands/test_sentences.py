@@ -1,5 +1,8 @@
 """Text columns of several words a cell: learned as words and pairs of words, everywhere alike."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,23 +10,7 @@ import pytest
 import ordspan
 from ordspan import TableEncoder
 from serving.served import serving
-from tables import read_rows, said, summary
-
-OPINIONS = {"great": 2, "good": 1, "not bad": 1, "not good": -1, "bad": -1, "awful": -2}
-WORDS = "the food was service here we came with friends on a rainy day and it is so"
-FILLERS = np.array(WORDS.split())
-
-
-def reviews(n=400, seed=0):
-    """Sentences that differ, of which one opinion decides the stars."""
-    rng = np.random.default_rng(seed)
-    cells, stars = [], []
-    for opinion in rng.choice([*OPINIONS], n):
-        words = [*rng.choice(FILLERS, rng.integers(5, 12))]
-        words.insert(rng.integers(len(words)), opinion)
-        cells.append(" ".join(words).capitalize() + rng.choice([".", "!", " :-)"]))
-        stars.append(3 + OPINIONS[opinion])
-    return pl.DataFrame({"id": [f"r{i}" for i in range(n)], "review": cells, "stars": stars})
+from tables import read_rows, reviews, said, summary
 
 
 def written(folder, table=None, name="a.csv"):
@@ -164,3 +151,12 @@ def test_characters_are_the_words_of_languages_without_spaces(tmp_path):
     path = written(tmp_path, pl.DataFrame({"text": cells, "stars": [1, 2] * 200}))
     found = summary("train", path, "--label", "stars", "--model", tmp_path / "m")
     assert found["mae"][-1] < 0.3 * found["constant"]["mae"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("ORDSPAN_DATA" not in os.environ, reason="needs the judges' sentences")
+@pytest.mark.parametrize("name", ["amazonReviewSnippets", "tweets"])
+def test_sentences_of_judges_are_graded_better_than_the_bar(tmp_path, name):
+    bench = pytest.importorskip("bench_sentences")
+    sentences = bench.read_judges(Path(os.environ["ORDSPAN_DATA"]) / "vader_raters", name)
+    assert bench.errors(tmp_path, sentences, n_splits=1)[0] <= bench.SETS[name][1]

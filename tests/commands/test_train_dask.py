@@ -9,7 +9,7 @@ from files_to_train import FORMATS, make_rows, write_rows
 from sklearn.datasets import dump_svmlight_file
 
 import ordspan
-from tables import said, stopped, summary
+from tables import reviews, said, stopped, summary
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(
@@ -50,6 +50,15 @@ def test_one_file_and_one_pass_is_plain_training(tmp_path, ending, address):
     np.testing.assert_array_equal(mixed.coef_, plain.coef_)
     np.testing.assert_array_equal(mixed.thresholds_, plain.thresholds_)
     assert (found["rows"], found["classes"]) == (3000, [1, 2, 3, 4])
+
+
+def test_sentences_are_the_same_words_on_every_worker(tmp_path, address):
+    reviews().write_csv(tmp_path / "a.csv")
+    for name, more in (("plain", ["--passes", 1]), ("dask", ["--dask", address])):
+        said("train", tmp_path / "a.csv", "--label", "stars", *more, "--model", tmp_path / name)
+    plain, mixed = (ordspan.load(tmp_path / name) for name in ("plain", "dask"))
+    np.testing.assert_array_equal(mixed.estimator.coef_, plain.estimator.coef_)
+    assert mixed.recipe == plain.recipe
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
