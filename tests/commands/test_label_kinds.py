@@ -1,6 +1,7 @@
 """Labels as people have them in files: brackets of amounts, judges, measurements, no answer."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,15 @@ def test_measurements_are_refused_until_they_are_cut(tmp_path):
     assert np.sum(found["confusion"], axis=1).tolist() == np.bincount(truth)[1:].tolist()
 
 
+def test_a_decimal_comma_is_no_sign_between_thousands(tmp_path):
+    rows = "".join(f"{x};{3 + x:.3f}\n" for x in SIZE).replace(".", ",")
+    (tmp_path / "a.csv").write_text("size;gpa\n" + rows)
+    trained(tmp_path, tmp_path / "a.csv", "--label", "gpa", "--cut", "2.5,3.5")
+    found = ordspan.evaluate_files(tmp_path / "a.csv", tmp_path / "m")
+    truth = np.bincount(np.searchsorted([2.5, 3.5], (3 + SIZE).round(3), "right"))
+    assert np.sum(found["confusion"], axis=1).tolist() == truth.tolist()
+
+
 def test_a_single_number_cuts_into_equal_parts(tmp_path):
     path = write(tmp_path / "a.csv", gpa=2 + INCOME / 50_000)
     trained(tmp_path, path, "--label", "gpa", "--cut", "5")
@@ -234,19 +244,65 @@ def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path
 
 # -- real files ----------------------------------------------------------------------------------
 
+EARNED = "How much total combined money did all members of your HOUSEHOLD earn last year?"
 FIVE_BANDS = ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or more"]
+TEN = ["10k", "25k", "50k", "75k", "100k", "125k", "150k", "175k", "200k"]
+TEN_BANDS = ["under 10k", *(f"{a} to {b}" for a, b in pairwise(TEN)), "200k or more"]
+MAC = ("--encoding", "cp1252")
+SECOND_HEADER = ("--on-bad-row", "skip")
+NO_ANSWER = ("--na", "Prefer not to answer,-")
 SURVEYS = {
-    "comma-survey": FIVE_BANDS,
-    "flying-etiquette": FIVE_BANDS,
-    "nonvoters_data": ["under 40k", "40k to 75k", "75k to 125k", "125k or more"],
+    "comma-survey": (836, "Household Income", FIVE_BANDS, (), ()),
+    "flying-etiquette": (826, "Household Income", FIVE_BANDS, (), ()),
+    "food-world-cup-data": (954, "Household Income", FIVE_BANDS, MAC, ()),
+    "sleeping-alone-data": (810, "Household Income", FIVE_BANDS, MAC, SECOND_HEADER),
+    "StarWars": (858, "Household Income", FIVE_BANDS, MAC, SECOND_HEADER),
+    "steak-risk-survey": (430, "Household Income", FIVE_BANDS, (), SECOND_HEADER),
+    "thanksgiving-2015-poll-data": (889, EARNED, TEN_BANDS, (), NO_ANSWER),
+    "weather-check": (746, EARNED, TEN_BANDS, (), NO_ANSWER),
+    "nonvoters_data": (
+        *(5836, "income_cat", ["under 40k", "40k to 75k", "75k to 125k", "125k or more"]),
+        *((), ()),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SURVEYS)
 def test_income_of_surveys(name, data_dir, tmp_path):
+    n_rows, label, bands, how, labels = SURVEYS[name]
     path = data_dir / "fivethirtyeight_surveys" / f"{name}.csv"
-    label = "income_cat" if name == "nonvoters_data" else "Household Income"
-    model, _ = trained(tmp_path, path, "--label", label, "--brackets")
-    assert model.classes_.tolist() == SURVEYS[name]
-    assert summary("evaluate", path, "--model", tmp_path / "m")["rows"] == model.training["rows"]
+    if name.startswith("thanksgiving"):  # two of its columns have one name
+        with open(path, newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        path = tmp_path / "renamed.csv"
+        header = [
+            f"{number} {text}" if text != label else text for number, text in enumerate(header)
+        ]
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([header, *rows])
+    model, _ = trained(tmp_path, path, "--label", label, "--brackets", *how, *labels)
+    assert model.classes_.tolist() == bands
+    told = labels if labels == SECOND_HEADER else ()  # other codes are remembered
+    words = ("--model", tmp_path / "m", *how)
+    assert summary("evaluate", path, *words, *told)["rows"] == n_rows
+    assert said("predict", path, *words, "--range", "0.9")
+
+
+@pytest.mark.parametrize("name", ["amazonReviewSnippets", "tweets"])
+def test_sentences_rated_by_twenty_people(name, data_dir, tmp_path):
+    tables = []
+    for kind in ("GroundTruth", "anonDataRatings"):
+        text = (data_dir / "vader_raters" / f"{name}_{kind}.txt").read_bytes()
+        lines = text.decode("utf-8-sig", errors="replace").splitlines()
+        tables.append([line.split("\t") for line in lines[:600]])
+    with open(tmp_path / "rated.csv", "w", newline="", encoding="utf-8") as file:
+        rows = zip(*tables, strict=True)
+        cells = ((truth[2], rated[3]) for truth, rated in rows)
+        csv.writer(file).writerows([("text", "judges"), *cells])
+    path = tmp_path / "rated.csv"
+    model, _ = trained(tmp_path, path, "--ratings", "judges")
+    assert model.classes_.tolist() == list(range(-4, 5))
+    found = summary("evaluate", path, "--model", tmp_path / "m")
+    assert found["range_rows"] > 200
+    assert found["better_than_constant"]
     assert said("predict", path, "--model", tmp_path / "m", "--range", "0.9")

@@ -483,6 +483,9 @@ class TrainJob(LabelledJob):
         """Set the grades to the bands between given edges, if there are any."""
         if self.cut is not None and (self.edges is not None or self.brackets):
             raise ValueError("give either cut (--cut), or brackets and edges (--brackets, --edges)")
+        for name in ("edges", "cut"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, value.tolist() if hasattr(value, "tolist") else value)
         edges = self.cut if self.edges is None else self.edges
         if self.parts == 1:
             raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")

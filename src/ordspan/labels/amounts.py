@@ -51,12 +51,11 @@ def read_amount(text: str) -> Amount | None:
     (Amount(value=24999.0, step=1.0, scale=1), Amount(value=1500.0, step=100.0, scale=1000), None)
     """
     match = AMOUNT.fullmatch(text.strip())
-    if match is None:
+    sign, whole, fraction, exponent, suffix = match.groups(default="") if match else [""] * 5
+    value = float(sign + re.sub("[,' ]", "", whole) + fraction + exponent or "nan")
+    if not np.isfinite(value):
         return None
-    sign, whole, fraction, exponent, suffix = match.groups(default="")
-    scale = SCALES[suffix.lower()]
-    digits = re.sub("[,' ]", "", whole) + fraction + exponent
-    return Amount(float(sign + digits), 10.0 ** -max(0, len(fraction) - 1), 1).times(scale)
+    return Amount(value, 10.0 ** -max(0, len(fraction) - 1), 1).times(SCALES[suffix.lower()])
 
 
 def read_ends(text: str) -> dict[str, Amount]:

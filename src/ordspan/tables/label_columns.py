@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENDS = ("at least {}", "under {}")
+COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 _Read = Callable[[str], tuple[int, int]]
 
@@ -73,6 +74,8 @@ def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") 
                 f"column {column.name!r} holds {odd[0]!r}, but the decimal sign is a comma; write "
                 "grades without signs between thousands, or with a comma"
             )
+    if decimal == ",":  # else 3,456 would be an amount of thousands
+        return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))
     return labels
 
 
