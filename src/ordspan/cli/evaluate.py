@@ -8,8 +8,8 @@ from ordspan.cli.app import prints
 from ordspan.cli.printing import print_notes, print_skipped, say, show, table
 from ordspan.commands.jobs import EvaluateJob
 
-MAX_COLUMNS = 12
-"""Largest confusion matrix to print."""
+MOST_CHARACTERS = 70
+"""Of the names of the grades above a confusion matrix."""
 
 
 @prints(EvaluateJob, "ratings.csv --model ratings.ordspan")
@@ -44,16 +44,17 @@ def evaluate(summary: dict[str, Any]) -> None:
     if summary["probabilities"]:
         show(table("Ranges by coverage", *range_table(summary)))
     names = [str(grade) for grade in summary["classes"]]
-    if summary["exact_rows"] and len(names) <= MAX_COLUMNS:
-        counts = ([f"{count:,}" for count in row] for row in summary["confusion"])
-        rows = [[name, *row] for name, row in zip(names, counts, strict=True)]
-        title = "Rows by true grade (down) and predicted grade (across)"
-        show(table(title, ["true", *names], rows, "true"))
-    elif summary["exact_rows"]:
+    wide = sum(len(name) + 3 for name in names) > MOST_CHARACTERS
+    if summary["exact_rows"] and wide:
         say(
             f"The confusion matrix of {len(names)} grades is too wide to print: see it with --html "
             "or --json."
         )
+    elif summary["exact_rows"]:
+        counts = zip(names, summary["confusion"], strict=True)
+        rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
+        title = "Rows by true grade (down) and predicted grade (across)"
+        show(table(title, ["true", *names], rows, "true"))
     print_skipped(summary)
     print_notes(summary["notes"])
     say(verdict(summary))

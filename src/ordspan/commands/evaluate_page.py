@@ -91,7 +91,7 @@ def page_text(
     markup = {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(_card(*map(escape, row)) for row in cards(summary, shown)),
-        "grades": "".join(map(_grade_row, summary["by_grade"])),
+        "grades": "".join(_grade_row(row) for row in summary["by_grade"] if row["rows"]),
         "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
         "word_rows": "".join(map(table_row, words)),
@@ -144,9 +144,13 @@ def draw_figures(
     score, lower, upper = sample["score"], sample["lower"], sample["upper"]
     add("scores", 4.8, ScoreDisplay(score, lower, upper, thresholds, np.array(names)).plot)
     if summary["exact_rows"]:
-        tall, confusion = 0.35 * len(names), np.array(summary["confusion"])
-        add("confusion", min(8.5, 1.1 + 1.5 * tall), panels.confusion_matrix, confusion, names)
-        add("errors", min(9.4, 1.2 + tall), panels.errors_by_grade, summary["by_grade"], names)
+        by_grade, confusion = summary["by_grade"], np.array(summary["confusion"])
+        labelled = [rank for rank, row in enumerate(by_grade) if row["rows"]]
+        true, tall = [names[rank] for rank in labelled], 0.35 * len(labelled)
+        draw: Any = panels.confusion_matrix
+        add("confusion", min(8.5, 1.5 + 1.5 * tall), draw, confusion[labelled], true, names)
+        shares = [by_grade[rank] for rank in labelled]
+        add("errors", min(9.4, 1.2 + tall), panels.errors_by_grade, shares, true)
     if sample.size >= FEW_ROWS and thresholds.size:
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
         right = distance(model.ranks(score), lower, upper) == 0

@@ -12,34 +12,36 @@ from ordspan.plot.display import MOST_TICKS, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 200
-MOST_CELLS = 12  # largest confusion matrix with text in its cells
+MOST_CELLS, LEAST_CELL = 12, 0.6  # of a confusion matrix with text in its cells, inches wide
 N_TENTHS, N_NDCG_BINS = 10, 20
 
 
-def confusion_matrix(ax: Any, confusion: NDArray[np.int64], names: list[str]) -> None:
+def confusion_matrix(
+    ax: Any, confusion: NDArray[np.int64], true: list[str], predicted: list[str]
+) -> None:
     """Rows by true and predicted grade: their number, and percent of the true grade."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     shares = 100 * confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     # a transparent colour suits a light and a dark page
     colors = LinearSegmentedColormap.from_list("shares", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 0.75)])
-    roomy = len(names) <= MOST_CELLS
+    width = ax.figure.get_figwidth() / len(predicted)
+    roomy = len(predicted) <= MOST_CELLS and width >= LEAST_CELL
     look = {"cmap": colors, "vmin": 0, "vmax": 100 if roomy else shares.max()}
     image = ax.imshow(shares, **look, aspect="auto", interpolation="none")
-    grade_ticks(ax.xaxis, names_of(names))
-    grade_ticks(ax.yaxis, names_of(names))
+    grade_ticks(ax.xaxis, names_of(predicted))
+    grade_ticks(ax.yaxis, names_of(true))
     ax.set(xlabel="predicted grade", ylabel="true grade")
     ax.grid(visible=False)
     if not roomy:
-        ax.figure.colorbar(image, ax=ax, label="% of the rows of a true grade")
+        ax.figure.colorbar(image, ax=ax, label="% of the true grade")
         return
-    lines = np.arange(1, len(names)) - 0.5
-    ax.vlines(lines, -0.5, len(names) - 0.5, color="white", linewidth=2)
-    ax.hlines(lines, -0.5, len(names) - 0.5, color="white", linewidth=2)
-    size = min(9.0, 11.0 * ax.figure.get_figwidth() / len(names))
-    for (true, predicted), count in np.ndenumerate(confusion):
-        words = cell_text(int(count), float(shares[true, predicted]))
-        ax.text(predicted, true, words, ha="center", va="center", fontsize=size)
+    height, length = confusion.shape
+    ax.vlines(np.arange(1, length) - 0.5, -0.5, height - 0.5, color="white", linewidth=2)
+    ax.hlines(np.arange(1, height) - 0.5, -0.5, length - 0.5, color="white", linewidth=2)
+    for (row, column), count in np.ndenumerate(confusion):
+        words = cell_text(int(count), float(shares[row, column]))
+        ax.text(column, row, words, ha="center", va="center", fontsize=min(9.0, 11.0 * width))
 
 
 def cell_text(count: int, share: float) -> str:
@@ -71,7 +73,7 @@ def errors_by_grade(ax: Any, by_grade: list[dict[str, Any]], names: list[str]) -
     grade_ticks(ax.yaxis, names_of(names))
     ax.invert_yaxis()
     ax.set(xlabel="% of the rows of a grade", ylabel="true grade", xlim=(0, 100))
-    where = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3, "borderpad": 0}
+    where = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 3, "borderpad": 0}
     ax.legend(**where, columnspacing=1.2, handlelength=1.5, frameon=False)
 
 

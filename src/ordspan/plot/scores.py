@@ -12,11 +12,12 @@ from ordspan.core.state import Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE, RANGES, label_heights
 from ordspan.labels.ranks import encode, read_labels
 from ordspan.metrics.scale import check_count, code, known_order, numbers_that_occur
-from ordspan.plot.display import axes_of, grade_ticks, names_of
+from ordspan.plot.display import CHARACTER, axes_of, grade_ticks, names_of
 
 Floats = NDArray[np.float64]
 FEW = 20  # fewer scores of a grade are also drawn one by one
 MOST_SHAPES = 40  # of more grades, bands are drawn
+MOST_OF_WIDTH = 0.3  # that the names of thresholds may take
 
 
 class ScoreDisplay:
@@ -185,7 +186,10 @@ class ScoreDisplay:
         low, high = np.quantile(np.concatenate([self.thresholds, *ends]), [0, 1])
         ax.set_ylim(low - 0.05 * (high - low or 1), high + 0.05 * (high - low or 1))
         pairs = [f"{a} | {b}" for a, b in pairwise(names)]
-        for number, height in label_heights(self.thresholds, *ax.get_ylim()).items():
+        heights = label_heights(self.thresholds, *ax.get_ylim())
+        if CHARACTER * max(map(len, pairs)) > MOST_OF_WIDTH * ax.figure.get_figwidth():
+            heights = {}  # they would leave too little room for the shapes
+        for number, height in heights.items():
             spot: dict[str, Any] = {"xy": (1.01, height), "xycoords": ("axes fraction", "data")}
             ax.annotate(pairs[number], **spot, va="center", color=ORANGE, annotation_clip=False)
         self.ax_, self.figure_ = ax, ax.figure
