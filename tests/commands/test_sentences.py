@@ -10,7 +10,7 @@ import pytest
 import ordspan
 from ordspan import TableEncoder
 from serving.served import serving
-from tables import read_rows, reviews, said, summary
+from tables import read_rows, reviews, said, stopped, summary
 
 
 def written(folder, table=None, name="a.csv"):
@@ -73,6 +73,13 @@ def test_words_are_the_same_in_every_format_and_in_python(tmp_path, model):
     with serving(tmp_path / "state", loaded) as client:
         answer = client.post("/predict", json=new.select("review").to_dicts()).json()
     assert [row["score"] for row in answer] == scores.tolist()
+
+
+def test_a_stopped_training_is_resumed_to_the_same_bytes(tmp_path, model):
+    words = ["train", model.with_name("a.csv"), "--label", "stars", "--model", tmp_path / "m"]
+    stopped(*words, "--checkpoint-every", 100, checkpoints=3)
+    said(*words, "--checkpoint-every", 100, "--resume")
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
 
 
 def test_a_pipe_gives_the_model_of_a_file(tmp_path):

@@ -377,7 +377,12 @@ class TrainJob(LabelledJob):
         "Text columns to hash. By default those with very many distinct values.",
         flags=("--hash",),
     )
-    hash_bits: int = of_model(12, "Hash text into 2^this many features.", least=1, most=24)
+    hash_bits: int = of_model(
+        12,
+        "Hash text into 2^this many features; words of sentences into at least 2^16.",
+        least=1,
+        most=24,
+    )
     standardise: bool = of_model(True, "Scale numbers to zero mean and unit standard deviation.")
     missing: str = of_model(
         "mean",

@@ -86,4 +86,5 @@ def _text_of(column: pl.Series) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def _seed(name: str) -> np.uint64:
-    return np.frombuffer(blake2b(name.encode(), digest_size=8).digest(), dtype="<u8")[0]
+    digest = blake2b(name.encode(errors="replace"), digest_size=8).digest()
+    return np.frombuffer(digest, dtype="<u8")[0]

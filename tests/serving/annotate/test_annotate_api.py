@@ -6,6 +6,7 @@ from importlib.resources import files
 import pytest
 from at_work import PNG, Caller, begin, write_items
 
+from commands.tables import reviews
 from ordspan.models.file import to_bytes
 from ordspan.serving.http import PAGE_POLICY
 
@@ -96,6 +97,15 @@ def test_the_model_earns_its_guess_and_half_is_then_asked_where_it_is_least_sure
     assert told["items_answered"] == 80
     assert told["error"][-1]["mae"] < told["best_constant"]
     assert told["anchoring"]["shown"]["n"] + told["anchoring"]["hidden"]["n"] == len(guessed)
+
+
+def test_sentences_are_learned_by_their_words(tmp_path):
+    table = reviews(300)
+    table.drop("stars").write_csv(tmp_path / "items.csv")
+    caller = Caller(begin(tmp_path / "state", tmp_path / "items.csv"))
+    caller.answer_many(table["stars"].to_numpy(), 300)
+    told = caller.call("/api/progress").json()
+    assert told["error"][-1]["mae"] < 0.9 * told["best_constant"]
 
 
 def test_an_item_that_was_chosen_for_its_width_never_tests_the_model(work):
