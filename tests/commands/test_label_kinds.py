@@ -238,6 +238,10 @@ def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path
     printed = refused(tmp_path, path, "--label", "grade")
     assert message in printed
     assert "--grades" in printed
+    model, _ = trained(tmp_path, path, "--label", "grade", "--na", odd)
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.training["rows"] == 360
+    (tmp_path / "m").unlink()
     if odd == "99":  # a grade after all
         assert trained(tmp_path, path, "--label", "grade", "--grades", "0,1,2,3,99")
 

@@ -113,7 +113,7 @@ def test_names_of_bands_hold_their_edges(seed: int) -> None:
 
 
 def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed() -> None:
-    with pytest.warns(UserWarning, match="1 of 3 brackets end between two edges"):
+    with pytest.warns(UserWarning, match="widened to them: 1 of 3"):
         y, _ = brackets([10, 12, None], [25, 20, 10], edges=[10, 15, 25])
     assert y.tolist() == [["10 to 15", "15 to 25"]] * 2 + [["under 10"] * 2]
 
@@ -152,8 +152,9 @@ def test_more_than_60_bands_need_edges() -> None:
         (([10, 30], [20, 25]), "row 1: lower 30 is above upper 25"),
         (([10, 30], [20]), r"shapes \(2,\), \(1,\)"),
         ((["a"], ["b"]), "could not convert string to float: 'a'"),
-        ((["18-29", "high"],), "row 1: 'high': this is no bracket"),
-        ((["75k to 50k"],), "row 0: '75k to 50k': the lower end"),
+        ((["< 18", "18+"] * 5 + ["high"],), "row 10: label 'high': this is no bracket"),
+        ((["< 18", "18+"] * 5 + ["30-20"],), "row 10: label '30-20': the lower end"),
+        ((["< 18", "18+"] * 5 + ["Don't know"],), r"Don't know.* \(1 row\)"),
         (([10] * 9, [None] * 9), "no amount separates"),
     ],
 )
@@ -216,6 +217,10 @@ def test_a_single_amount_that_may_mean_or_more_is_refused() -> None:
     words = ["0 - 99,999", "100,000 - 149,999", "150,000 - 199,999", "200,000+", "150000"]
     with pytest.raises(ValueError, match=r"write '150000\+'"):
         brackets(words * 5)
+    y, _ = brackets(words * 5, edges=["100k", "150k", "200k"])  # then it is an amount
+    assert y[4].tolist() == ["150k to 200k"] * 2
+    with pytest.warns(UserWarning, match="widened to them, such as '0 - 99,999'"):
+        brackets(words * 5, edges=["150k", "200k"])
 
 
 def test_brackets_go_straight_into_fit() -> None:

@@ -7,7 +7,7 @@ that it covers. Names of bands hold their edges, so a list of grades is all that
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -119,25 +119,22 @@ def is_bracket(text: str) -> bool:
         return False
 
 
-def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]], dict[str, str]]:
-    """Written brackets of one source, and why others are none.
+def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
+    """The brackets among the labels of one source.
 
     The only single amount means "or more" if no other bracket reaches beyond it.
 
-    >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000"])[0]
+    >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    words, starts = list(words), set()
+    starts: set[float] = set()
     spans: dict[str, tuple[float, float]] = {}
-    faults: dict[str, str] = {}
     for word in words:
         with suppress(ValueError):
             starts |= {end.value for kind, end in read_ends(word).items() if kind in STARTS}
     for word in words:
-        try:
+        with suppress(ValueError):
             spans[word] = read_bracket(word, starts)
-        except ValueError as error:
-            faults[word] = str(error)
     edges = {end for low, high in spans.values() if low < high for end in (low, high)}
     singles = {word: low for word, (low, high) in spans.items() if low == high}
     if len(singles) == 1 and edges.issuperset(singles.values()):
@@ -148,7 +145,7 @@ def read_brackets(words: Iterable[str]) -> tuple[dict[str, tuple[float, float]],
                 f"write '{word}+' if it means that or more; otherwise choose the edges, {EDGES}"
             )
         spans[word] = amount, np.inf
-    return spans, faults
+    return spans
 
 
 def edge_names(edges: Sequence[float] | Floats) -> list[str]:

@@ -18,9 +18,10 @@ from ordspan.labels.amounts import (
     read_amount,
     read_brackets,
 )
-from ordspan.labels.forms import OPEN, normalise_label, number_as_text
+from ordspan.labels.forms import number_as_text
 from ordspan.labels.grades import about_no_answer
-from ordspan.labels.ranks import is_open, read_column
+from ordspan.labels.ranks import is_open, parse_intervals, read_column
+from ordspan.labels.text import WIDENED
 from ordspan.wording import brief, warn
 
 FEW_LABELS = 5
@@ -51,8 +52,8 @@ def check_bands(edges: Floats) -> Floats:
     return edges
 
 
-def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[str]]:
-    """The edges of some brackets, each of which occurs so often, and notes on them.
+def find_edges(spans: Floats, counts: Any = 1) -> tuple[Floats, list[str]]:
+    """The edges of brackets that occur so often, a note on them, and one on those left out.
 
     An outermost edge beyond which no label lies separates nothing; edges of fewer than FEW_LABELS
     labels are left out.
@@ -61,7 +62,9 @@ def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[s
     is_range = low < high
     ends = np.concatenate([low[is_range], high[is_range]])
     edges, index = np.unique(ends, return_inverse=True)
-    n_labels = np.bincount(index, np.tile(counts[is_range], 2), edges.size).astype(np.int64)
+    n_labels = np.bincount(
+        index, np.tile(np.broadcast_to(counts, low.shape)[is_range], 2), edges.size
+    ).astype(np.int64)
     # a single amount lies below an edge only if it is smaller
     first = np.where(is_range, high, np.nextafter(low, np.inf)).min(initial=np.inf)
     inside = np.isfinite(edges) & (edges >= first) & (edges <= low.max(initial=-np.inf))
@@ -91,9 +94,9 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     >>> bands_of(Counter(map(str, range(100))), parts=4)[0].tolist()
     ['under 25', '25 to 50', '50 to 75', '75 or more']
     """
-    spans, faults = read_brackets(words)
-    if no_answer := about_no_answer(Counter({word: words[word] for word in faults})):
+    if no_answer := about_no_answer(words):
         raise ValueError(no_answer)
+    spans = read_brackets(words)
     values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)
     counts = np.array([words[word] for word in spans], dtype=np.int64)
     if not parts:
@@ -162,27 +165,33 @@ def brackets(
     >>> y[1]
     array(['30 to 45', '30 to 45'], dtype='<U10')
     """
-    spans = _spans(lower, upper)
-    if edges is None:
-        chosen, notes = find_edges(spans, np.ones(len(spans), dtype=np.int64))
-        notes = notes[1:]
+    bands = None if edges is None else check_edges(edges)
+    dtype = getattr(lower, "dtype", None)
+    if upper is None and not hasattr(dtype, "closed"):
+        texts = read_column(lower)[0]
+        words = Counter(texts[~is_open(texts)].astype(str).tolist())
+        classes, notes = bands_of(words) if bands is None else (np.array(band_names(bands)), [])
+        y = parse_intervals(texts, classes=classes)
     else:
-        chosen = check_edges(edges)
-        (low, high), at_edge = spans.T, np.isin(spans, chosen).T
-        between = (~at_edge[0] & (low > chosen[0])) | (~at_edge[1] & (high < chosen[-1]))
-        count = f"{(between & (low < high)).sum():,} of {low.size:,}"
-        notes = [f"{count} brackets end between two edges and are widened to them"]
-    for note in notes:
-        if not note.startswith("0 "):
-            warn(note)
-    classes = np.array(band_names(chosen))
-    return classes[np.column_stack(band_ranks(spans, chosen)) - 1], classes
+        spans = _spans(lower, upper)
+        bands, notes = find_edges(spans) if bands is None else (bands, _widened(spans, bands))
+        classes = np.array(band_names(bands))
+        y = classes[np.column_stack(band_ranks(spans, bands)) - 1]
+    for note in notes[1:]:
+        warn(note)
+    return y, classes
+
+
+def _widened(spans: Floats, edges: Floats) -> list[str]:
+    (low, high), at_edge = spans.T, np.isin(spans, edges).T
+    between = (~at_edge[0] & (low > edges[0])) | (~at_edge[1] & (high < edges[-1]))
+    count = int((between & (low < high)).sum())
+    return ["", f"{WIDENED}: {count:,} of {low.size:,}"] if count else []
 
 
 def _spans(lower: Any, upper: Any) -> Floats:
-    """Brackets in any container as an array of shape (n, 2), open ends infinite."""
-    dtype = getattr(lower, "dtype", None)
-    if upper is None and hasattr(dtype, "closed"):
+    """Brackets in two columns or intervals as an array of shape (n, 2), open ends infinite."""
+    if upper is None:
         intervals = getattr(lower, "array", lower)
         if intervals.closed == "both":
             raise ValueError(
@@ -190,26 +199,15 @@ def _spans(lower: Any, upper: Any) -> Floats:
                 "grades, or build them with closed='left' if they are amounts"
             )
         lower, upper = intervals.left, intervals.right
-    ends = [read_column(column)[0] for column in (lower, upper) if column is not None]
-    if ends[0].ndim != 1 or ends[0].shape != ends[-1].shape:
-        shapes = ", ".join(str(end.shape) for end in ends)
-        raise ValueError(f"lower and upper must be columns of one length, got shapes {shapes}")
-    if upper is None:
-        return _read_texts(np.where(is_open(ends[0]), "", ends[0].astype(str)).tolist())
-    columns = zip(ends, (-np.inf, np.inf), strict=True)
-    filled = [np.where(is_open(end), inf, end.astype(object)) for end, inf in columns]
-    spans = np.column_stack(filled).astype(np.float64)
+    low, high = (read_column(column)[0].astype(object) for column in (lower, upper))
+    if low.ndim != 1 or low.shape != high.shape:
+        raise ValueError(
+            f"lower and upper must be columns of one length, got shapes {low.shape}, {high.shape}"
+        )
+    low, high = np.where(is_open(low), -np.inf, low), np.where(is_open(high), np.inf, high)
+    spans = np.column_stack([low, high]).astype(np.float64)
     if (crossed := spans[:, 0] > spans[:, 1]).any():
         row = int(np.argmax(crossed))
-        low, high = map(number_as_text, spans[row])
-        raise ValueError(f"row {row}: lower {low} is above upper {high}; swap the two columns?")
+        start, end = map(number_as_text, spans[row])
+        raise ValueError(f"row {row}: lower {start} is above upper {end}; swap the two columns?")
     return spans
-
-
-def _read_texts(texts: list[str]) -> Floats:
-    words = [word for word in dict.fromkeys(texts) if normalise_label(word) not in OPEN]
-    spans, faults = read_brackets(words)
-    for word, why in faults.items():
-        raise ValueError(f"row {texts.index(word)}: {brief(word)}: {why}")
-    whole = (-np.inf, np.inf)
-    return np.array([spans.get(text, whole) for text in texts]).reshape(-1, 2)

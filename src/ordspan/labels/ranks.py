@@ -340,4 +340,6 @@ def parse_intervals(labels: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
             if normalise_label(text) not in OPEN:
                 raise ValueError(f"row {texts.index(text)}: label {brief(text)}: {error}") from None
             ranks[text] = 1, grades.size
+    if reader.note:
+        warn(reader.note)
     return grades[np.array([ranks[text] for text in texts], dtype=np.int64).reshape(-1, 2) - 1]

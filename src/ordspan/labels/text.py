@@ -23,6 +23,7 @@ from ordspan.wording import brief, columns_hint, shown
 
 MIN_SIMILARITY = 0.6
 """Similarity from which a grade is suggested in place of an unknown one."""
+WIDENED = "brackets that end between two edges are widened to them"
 BETWEEN_RATINGS = "␟"
 """Between the ratings of several people in one label."""
 
@@ -74,7 +75,7 @@ class LabelReader:
         self._among = f"among {owner}{shown(classes)}"
         edges = edges_of(names)
         self._edges = None if edges is None else edges.tolist()
-        self.widened = ""  # a bracket that ended between two edges
+        self.note = ""  # on brackets that end between two edges
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
         )
@@ -132,7 +133,7 @@ class LabelReader:
         if low < high:
             starts_before = lower > 1 and self._edges[lower - 2] < low
             if starts_before or (upper <= len(self._edges) and high < self._edges[upper - 1]):
-                self.widened = self.widened or text
+                self.note = f"{WIDENED}, such as {text!r}"
         return lower, upper
 
     def _find(self, word: str) -> int | None:

@@ -279,11 +279,8 @@ class RowReader:
         if count:
             rows, were = ("rows", "were") if count > 1 else ("row", "was")
             notes.append(f"{count:,} {rows} without a label {were} left out")
-        if self.grades is not None and self.grades.widened:
-            notes.append(
-                "brackets that end between two edges are widened to them, such as "
-                + repr(self.grades.widened)
-            )
+        if self.grades is not None and self.grades.note:
+            notes.append(self.grades.note)
         return notes
 
     @cached_property
