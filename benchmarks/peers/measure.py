@@ -25,6 +25,7 @@ from ordspan.metrics import (
 )
 from peers.adapters import SEED
 from peers.methods import BY_NAME, Config, Method
+from peers.sets import RangeSet
 
 EXACT, INTERVALS, MIDDLES, EXACT_PART = "exact", "intervals", "middles", "exact part"
 """How a method is given its labels."""
@@ -40,10 +41,12 @@ class Cell(NamedTuple):
     """Per cent of the training labels that are intervals."""
     given: str
     method: str
+    recipe: str = "paper"
+    """How exact labels were made intervals, see `ordspan.coarsen`; "surveys": people did."""
 
 
 class Fold(NamedTuple):
-    """Rows to train on with their intervals, and rows to test on with their exact ranks."""
+    """Rows to train on with their intervals, and rows to test on with theirs, mostly exact."""
 
     X: np.ndarray
     y: np.ndarray
@@ -69,12 +72,16 @@ def folds(dataset: Dataset, cell: Cell, splits: int, repeats: int) -> Iterator[F
     for number, (train, test) in enumerate(splitter.split(dataset.X, dataset.ranks)):
         rng = np.random.default_rng([SEED, number, cell.labels])
         train = rng.permutation(train)
-        every = np.arange(1, dataset.n_classes + 1)
-        y = coarsen(dataset.ranks[train], cell.labels / 100, classes=every, random_state=rng)
+        truth = dataset.ranks[test]
+        if isinstance(dataset, RangeSet):
+            y, truth = dataset.y[train], dataset.y[test]
+        else:
+            options = {"classes": range(1, dataset.n_classes + 1), "recipe": cell.recipe}
+            y = coarsen(dataset.ranks[train], cell.labels / 100, **options, random_state=rng)
         if cell.given == EXACT_PART:
             exact = y[:, 0] == y[:, 1]
             train, y = train[exact], y[exact]
-        yield Fold(dataset.X[train], y, dataset.X[test], dataset.ranks[test])
+        yield Fold(dataset.X[train], y, dataset.X[test], truth)
 
 
 def measure(
@@ -140,9 +147,11 @@ def one_fold(method: Method, dataset: Dataset, fold: Fold, with_rps: bool) -> Ou
     fit_seconds = seconds(lambda: model.fit(fold.X, fold.y))
     predict_seconds = seconds(lambda: model.predict(fold.X_test))
     predicted = model.predict(fold.X_test)
-    measures = (mean_absolute_error, macro_mean_absolute_error, quadratic_weighted_kappa)
     grades = range(1, dataset.n_classes + 1)
-    scores = [score(fold.ranks_test, predicted, classes=grades) for score in measures]
+    scores = [mean_absolute_error(fold.ranks_test, predicted, classes=grades), math.nan, math.nan]
+    if fold.ranks_test.ndim == 1:
+        for place, score in enumerate((macro_mean_absolute_error, quadratic_weighted_kappa), 1):
+            scores[place] = score(fold.ranks_test, predicted, classes=grades)
     rps = math.nan
     if with_rps:
         chances = probabilities(method, model, dataset, fold)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ordspan.datasets import Dataset, DataUnavailable, load_dataset
+from ordspan import brackets
+from ordspan.datasets import Dataset, DataUnavailable, income, load_dataset
 from ordspan.datasets.sets import standardise
 
 JUDGEMENTS = ("era", "esl", "lev", "swd")
 """Four sets of human judgements by A. Ben-David, which skordinal carries."""
+
+
+@dataclass(frozen=True)
+class RangeSet(Dataset):
+    """A data set whose labels are ranges by themselves; ``ranks`` are their middles."""
+
+    y: Any = None
 
 
 class Table(NamedTuple):
@@ -59,13 +67,28 @@ def load(name: str, rows: int, data_dir: str | None = None) -> Dataset:
         whole = load_unseen(name)
     elif name in JUDGEMENTS:
         whole = load_judgements(name)
+    elif name == "income":
+        whole = load_income()
     else:
         whole = load_dataset(name, data_dir)
     if len(whole.ranks) <= rows:
         return whole
     every = np.arange(len(whole.ranks))
     kept, _ = train_test_split(every, train_size=rows, stratify=whole.ranks, random_state=0)
-    return replace(whole, X=whole.X[kept], ranks=whole.ranks[kept])
+    more = {"y": whole.y[kept]} if isinstance(whole, RangeSet) else {}
+    return replace(whole, X=whole.X[kept], ranks=whole.ranks[kept], **more)
+
+
+def load_income() -> RangeSet:
+    """The incomes of nine surveys in eleven bands, from sex, age, education, region and survey."""
+    import pandas as pd
+
+    rows = pd.DataFrame(income())
+    labels, bands = brackets(rows.pop("lower"), rows.pop("upper"))
+    y = pd.Categorical(labels.ravel(), bands).codes.reshape(-1, 2).astype(np.int64) + 1
+    numbers = pd.get_dummies(rows, dtype=float)
+    X, middles = standardise(numbers.to_numpy(copy=True)), y.sum(axis=1) // 2
+    return RangeSet("income", X, middles, len(bands), tuple(numbers), "nine surveys", y=y)
 
 
 def inside(package: str, name: str) -> Path:
