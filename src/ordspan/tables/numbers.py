@@ -76,6 +76,8 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
     >>> without_codes(table, ["-", "a:99"]).rows()
     [(1.0, '99.0'), (None, None)]
     """
+    if not na:
+        return table
     codes: dict[str, list[str]] = {name: [] for name in table.columns}
     for code in na:
         name, _, own = code.rpartition(":")
