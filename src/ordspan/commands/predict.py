@@ -12,7 +12,7 @@ from ordspan.commands.models import open_for, read_table_model, trained_on
 from ordspan.commands.outputs import opened_output
 from ordspan.commands.stopping import stoppable
 from ordspan.labels.amounts import range_ends
-from ordspan.models.table import Scored, TableModel, scored
+from ordspan.models.table import Answer, TableModel, scored
 from ordspan.tables.encoder import Recipe
 from ordspan.tables.files import closest, describe_columns, no_columns
 from ordspan.tables.label_columns import LabelColumns
@@ -147,17 +147,18 @@ def answer_tables(
 
     classes = pl.Series(model.classes_.tolist())
     schema = None
-    for answer in scored(model, reader.batches()):
-        table = answers(job, model, classes, answer)
+    for batch, answer in scored(model, reader.batches(), job.coverage):
+        table = answers(job, model, classes, batch, answer)
         schema = schema or table.schema
-        yield as_schema(table, schema, answer.batch), reader.share(answer.batch)
+        yield as_schema(table, schema, batch), reader.share(batch)
 
 
-def answers(job: PredictJob, model: TableModel, classes: pl.Series, answer: Scored) -> pl.DataFrame:
+def answers(
+    job: PredictJob, model: TableModel, classes: pl.Series, batch: Batch, answer: Answer
+) -> pl.DataFrame:
     """The kept columns and the predictions."""
     import polars as pl
 
-    batch = answer.batch
     for name in job.keep:
         if name not in batch.table.columns:
             raise FileError(f"{batch.where(0)}: no {name!r} to keep in the rows from here on")
@@ -169,7 +170,7 @@ def answers(job: PredictJob, model: TableModel, classes: pl.Series, answer: Scor
     basic = (classes[answer.rank - 1], answer.rank, answer.score, answer.margin)
     predicted: dict[str, Any] = dict(zip(ADDED, basic, strict=True))
     if job.coverage is not None:
-        ends = model.needed_calibration().ranges(answer.score, job.coverage)
+        ends: Any = (answer.low, answer.high)
         names = range_ends(model.classes_.tolist())
         predicted |= {
             name: pl.Series(grades)[ranks - 1]

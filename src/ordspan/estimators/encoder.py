@@ -96,13 +96,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         from ordspan.tables.files import FileOptions
         from ordspan.tables.formats import Table
-        from ordspan.tables.profile import ColumnChoice, Profile, Sample, plan_columns
+        from ordspan.tables.profile import ColumnChoice, Profile, plan_columns
 
         table = as_frame(X)
         choice = ColumnChoice(**self.get_params())
         file = Table("the table", FileOptions())
-        file.names = table.columns
-        profile = Profile([Sample(file, table)])
+        file.names, file.table = table.columns, table
+        profile = Profile([file])
         self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
         profile.refuse_problems()
         self.feature_names_in_ = np.array(table.columns, dtype=object)

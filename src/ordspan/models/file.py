@@ -227,8 +227,17 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
     """The content of a model file, or of a checkpoint."""
     if isinstance(model, TableModel):
-        header, calibration = _table_header(model), model.calibration
+        header = Header(
+            estimator=model.kind,
+            parameters=_stored(model.parameters),
+            classes=stored("classes_", model.classes_),
+            n_features=model.recipe.n_features,
+            n_iter=model.parameters["max_iter"],
+            fitted=model.fitted,
+            table=Table(model.recipe, model.columns, model.options, model.training),
+        )
         tensors = {"state": model.learner.state, "scale": model.encoder.state}
+        calibration = model.calibration
     else:
         ranker, calibrated = _without_calibration(model)
         header, tensors = estimator_header(ranker, calibrated), {"state": ranker.learner_.state}
@@ -239,18 +248,6 @@ def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
     text = json.dumps(msgspec.to_builtins(header), sort_keys=True, allow_nan=False)
     blank = save_tensors(tensors, metadata={"ordspan": NO_DIGEST + text})
     return blank.replace(NO_DIGEST.encode(), sha256(blank).hexdigest().encode(), 1)
-
-
-def _table_header(model: TableModel) -> Header:
-    return Header(
-        estimator=model.kind,
-        parameters=_stored(model.parameters),
-        classes=stored("classes_", model.classes_),
-        n_features=model.recipe.n_features,
-        n_iter=model.parameters["max_iter"],
-        fitted=model.fitted,
-        table=Table(model.recipe, model.columns, model.options, model.training),
-    )
 
 
 def estimator_header(model: Any, calibrated: Calibrated | None = None) -> Header:
@@ -285,8 +282,16 @@ def _without_calibration(model: Any) -> tuple[Any, Calibrated | None]:
         if isinstance(ranker, FrozenEstimator):
             ranker, origin = ranker.estimator, "frozen"
         calibrated = Calibrated(_stored(parameters), origin)
-    if _estimators().get(type(ranker).__name__) is not type(ranker):
-        raise TypeError(_why_not_saved(type(ranker)))
+    kind, known = type(ranker), _estimators()
+    if known.get(kind.__name__) is not kind:
+        if "river" in kind.__module__.split("."):  # has an OrdinalPA and a PRank too
+            name = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
+            raise TypeError(f"cannot save {name}, a River model; pickle it instead")
+        raise TypeError(
+            f"cannot save a {kind.__name__}, only {', '.join(known)}, alone or calibrated; write "
+            "it with skops.io.dump(model, path), and read it, if you trust the file, with "
+            "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
+        )
     check_is_fitted(ranker)
     return ranker, calibrated
 
@@ -296,18 +301,6 @@ def _estimators() -> dict[str, Any]:
     from ordspan import estimators
 
     return {name: getattr(estimators, name) for name in estimators.__all__}
-
-
-def _why_not_saved(kind: type) -> str:
-    """Why a model of a class that files do not know is not saved, and what to do instead."""
-    name, module = kind.__name__, kind.__module__
-    if "river" in module.split("."):  # has an OrdinalPA and a PRank too
-        return f"cannot save {module.rpartition('.')[0]}.{name}, a River model; pickle it instead"
-    return (
-        f"cannot save a {name}, only {', '.join(_estimators())}, alone or calibrated; write it "
-        "with skops.io.dump(model, path), and read it, if you trust the file, with "
-        "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
-    )
 
 
 def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -346,21 +346,12 @@ class Answer(NamedTuple):
     high: NDArray[np.int64] | None = None
 
 
-class Scored(NamedTuple):
-    """Rows of a file and their predictions."""
-
-    batch: Batch
-    score: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    margin: NDArray[np.float64]  # from the score to the nearest one with another rank
-
-
-def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[Scored]:
-    """Score, rank and margin of rows, batch by batch."""
-    for batch in batches:
-        if not len(batch):
-            continue
+def scored(
+    model: TableModel, batches: Iterator[Batch], coverage: float | None = None
+) -> Iterator[tuple[Batch, Answer]]:
+    """Rows of files and their predictions, batch by batch."""
+    for batch in filter(len, batches):
         try:
-            yield Scored(batch, *model.answer(model.features(batch))[:3])
+            yield batch, model.answer(model.features(batch), coverage)
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None

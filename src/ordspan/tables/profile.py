@@ -17,6 +17,7 @@ from ordspan.labels.forms import number_as_text
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
 from ordspan.tables.files import FileOptions, check_columns, open_file
+from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_dressed
 from ordspan.tables.rows import FileError, check_features
@@ -71,25 +72,16 @@ class ColumnChoice(NamedTuple):
     missing: str = "mean"
 
 
-class Sample(NamedTuple):
-    """Rows spread over a file, or all of them."""
-
-    file: Any  # with the attributes of `ordspan.tables.formats.Table`
-    table: pl.DataFrame
-    whole: bool = True
-
-
 class Profile:
     """What the samples of files tell about their columns."""
 
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self.samples = list(samples)
-        self.files = [sample.file for sample in self.samples]
+    def __init__(self, files: Sequence[Table]) -> None:
+        self.files = list(files)
         self.path = self.files[0].path
-        self.whole = all(sample.whole for sample in self.samples)
+        self.whole = all(file.whole for file in self.files)
         self.is_pipe = self.path == STDIN
         self.fault = next((file.fault for file in self.files if file.fault), "")
-        self.n_rows = sum(sample.table.height for sample in self.samples)
+        self.n_rows = sum(file.table.height for file in self.files)
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self.problems: list[str] = []  # all are told at once
@@ -110,14 +102,12 @@ class Profile:
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        return pl.concat([s.table[name].cast(TEXT).str.strip_chars() for s in self.samples])
+        return pl.concat([f.table[name].cast(TEXT).str.strip_chars() for f in self.files])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
         if name not in self._numbers:
-            parts = [
-                as_numbers(s.table[name], s.file.decimal) for s in self.samples if s.table.height
-            ]
+            parts = [as_numbers(f.table[name], f.decimal) for f in self.files if f.table.height]
             values, stray = zip(*parts, strict=True)
             self._numbers[name] = pl.concat(values), pl.concat(stray)
         return self._numbers[name]
@@ -129,8 +119,8 @@ class Profile:
 
     def kind(self, name: str) -> str:
         """Whether a column is made of numbers, words or sentences, or why it cannot be used."""
-        dtypes = [s.table[name].dtype for s in self.samples if name in s.table.columns]
-        if len(dtypes) < len(self.samples) or any(t.is_nested() or t == pl.Binary for t in dtypes):
+        dtypes = [f.table[name].dtype for f in self.files if name in f.table.columns]
+        if len(dtypes) < len(self.files) or any(t.is_nested() or t == pl.Binary for t in dtypes):
             return NEITHER
         if any(dtype.is_temporal() for dtype in dtypes):
             return HAS_DATES
@@ -194,7 +184,7 @@ class Profile:
 
     def labels(self, columns: LabelColumns) -> pl.DataFrame:
         """The label columns of all rows, as text."""
-        return pl.concat([label_frame(s.table, columns, s.file.decimal) for s in self.samples])
+        return pl.concat([label_frame(f.table, columns, f.decimal) for f in self.files])
 
     def order(self, columns: LabelColumns, remedy: str) -> list[Any] | None:
         """The grades from lowest to highest, if a label column has an ordered type."""
@@ -234,14 +224,15 @@ def profile_files(
 
     Of standard input it has only the first rows.
     """
-    samples = []
+    readers = []
     for path in files:
         reader = open_file(path, options, pipe)
         reader.words = words
         small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // len(files)
         size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
-        samples.append(Sample(reader, *reader.sample(size)))
-    return Profile(samples)
+        reader.table, reader.whole = reader.sample(size)
+        readers.append(reader)
+    return Profile(readers)
 
 
 def plan_columns(
@@ -348,8 +339,8 @@ def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[s
         name
         for name in recipe.numbers
         if any(
-            s.table[name].dtype == TEXT and s.table[name].str.contains(r"^\s*0[0-9]+\s*$").any()
-            for s in profile.samples
+            f.table[name].dtype == TEXT and f.table[name].str.contains(r"^\s*0[0-9]+\s*$").any()
+            for f in profile.files
         )
     ]
     if codes:
@@ -359,8 +350,8 @@ def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[s
         )
     if left_out:
         notes.append(f"left out {describe_left_out(left_out)}")
-    if na := {code for sample in profile.samples for code in sample.file.na}:
-        counts = sum((Counter(s.file.no_answers) for s in profile.samples), Counter())
+    if na := {code for file in profile.files for code in file.na}:
+        counts = sum((Counter(file.no_answers) for file in profile.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in counts.items()]
         what = first_few(gone) if gone else f"no cell is {' or '.join(sorted(na))}"
         notes.append(f"codes for no answer: {what}")
