@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from commands.tables import ask
 from ordspan.commands.models import read_table_model
-from ordspan.models.file import from_bytes, to_bytes
+from ordspan.models.file import to_bytes
 from serving.served import ROW, empty, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
@@ -360,14 +360,3 @@ def test_metrics_count_requests_by_path_and_status(tmp_path):
         kinds = {name: family.type for name, family in families(client).items()}
         assert kinds["ordspan_request_seconds"] == "histogram"
         assert kinds["ordspan_queue_rows"] == "gauge"
-
-
-def test_a_model_that_began_empty_learns_its_scale_from_the_rows(tmp_path):
-    with serving(tmp_path, empty("a,word", text=["word"])) as client:
-        rows = [{"a": 1000.0 * y, "word": "w", "label": y} for y in (1, 2, 3, 4, 5)] * 20
-        client.post("/learn", json=rows)
-        said = client.post(
-            "/predict", json=[{"a": 1000.0, "word": "w"}, {"a": 5000.0, "word": "w"}]
-        )
-        assert [row["grade"] for row in said.json()] == [1, 5]
-        assert from_bytes(client.get("/model").content, "model").encoder.state[1, 0] == 3000.0

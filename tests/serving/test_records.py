@@ -9,11 +9,10 @@ import pytest
 
 from labels.test_forms import SPELLED, with_ends
 from ordspan.commands.models import read_table_model
-from ordspan.commands.train import TrainJob, train
 from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
 from ordspan.tables.label_columns import LabelColumns, read_ranks
-from serving.served import GRADES, ROW, empty, mixed_file, model_file, opened, serving, standing
+from serving.served import ROW, empty, model_file, opened, serving, standing
 
 LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
 GOOD = {"x0": 1.0, "x1": 2, "x2": -3.5, "label": 2}
@@ -173,21 +172,3 @@ def test_features_of_svmlight_rows_have_one_name_each_and_are_numbers(tmp_path):
 def test_a_model_with_a_column_named_as_a_label_is_not_served(tmp_path):
     with pytest.raises(ValueError, match="column 'key'"), serving(tmp_path, empty("a,key")):
         pass
-
-
-def test_named_grades_are_learned_as_training_reads_them(tmp_path):
-    """The same file, once more, by training and by requests."""
-    rows = pl.read_csv(mixed_file(tmp_path), separator=";", infer_schema=False)[:40]
-    rows.write_csv(tmp_path / "more.csv", separator=";")
-    train(TrainJob(tmp_path / "more.csv", tmp_path / "expected", start=model_file("mixed")))
-    with serving(tmp_path / "state", "mixed") as client:
-        numbers = rows.with_columns(
-            pl.col("size").replace("", None).cast(pl.Float64()), pl.col("price").cast(pl.Float64())
-        )
-        records = [row | {"label": row.pop("grade")} for row in numbers.to_dicts()]
-        assert client.post("/learn", json=records).status_code == 200
-        learned = client.engine.model
-        assert learned.classes_.tolist() == GRADES
-        expected = read_table_model(tmp_path / "expected")
-        np.testing.assert_array_equal(learned.learner.state, expected.learner.state)
-        np.testing.assert_array_equal(learned.calibration.state, expected.calibration.state)
