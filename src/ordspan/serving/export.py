@@ -17,8 +17,8 @@ from ordspan.labels.amounts import range_ends
 from ordspan.labels.forms import number_as_text
 from ordspan.models.table import TableModel
 from ordspan.serving.engine import BASE, LOG
-from ordspan.serving.log import LEARN, UNDO, Event, Log
-from ordspan.serving.records import as_word
+from ordspan.serving.log import LEARN, UNDO, Log
+from ordspan.serving.records import FEATURES, RecordReader
 from ordspan.tables.profile import ANNOTATED
 from ordspan.tables.rows import FileError
 from ordspan.wording import shell_list
@@ -76,7 +76,12 @@ def export_labels(
     for name, ends in zip(("lower", "upper"), range_ends(model.classes_.tolist()), strict=True):
         columns[name] = [ends[getattr(event, name) - 1] for event in labels]
     table = pl.DataFrame({name: columns[name] for name in names}, strict=False)
-    values = _values(model, labels)
+    if model.recipe.n_sparse:
+        values = pl.DataFrame({FEATURES: [event.values for event in labels]})
+    else:
+        X, words = RecordReader(model).logged(labels)
+        numbers = pl.DataFrame(X, list(model.recipe.numbers)).fill_nan(None)
+        values = pl.concat([numbers, words], how="horizontal")
     renamed = {name: f"{name} of the item" for name in values.columns if name in names}
     table = table.hstack(values.rename(renamed))
     if out == STDOUT or out.lower().endswith(".csv"):  # a spreadsheet would run a formula
@@ -86,23 +91,6 @@ def export_labels(
     with opened_output(out, inputs, columns=names, overwrite=overwrite) as write:
         write(table)
     return len(labels), model
-
-
-def _values(model: TableModel, events: Sequence[Event]) -> pl.DataFrame:
-    """The values of events as the columns of a model."""
-    recipe = model.recipe
-    if recipe.n_sparse:
-        return pl.DataFrame({"features": [event.values for event in events]})
-    columns = zip(*(msgspec.json.decode(event.values) for event in events), strict=True)
-    texts = set(recipe.texts)
-    return pl.DataFrame(
-        [
-            pl.Series(name, map(as_word, cells) if name in texts else cells, strict=False)
-            for name, cells in zip(recipe.columns, columns, strict=True)
-        ],
-        schema_overrides=dict.fromkeys(recipe.numbers, pl.Float64())
-        | dict.fromkeys(texts, pl.String()),
-    )
 
 
 def train_command(out: str, model: TableModel, text: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from at_work import PNG, Caller, begin, read, write_items
 
 from ordspan import load
 from ordspan.commands.train import TrainJob, train
+from ordspan.serving.annotate.items import can_learn
 from ordspan.serving.engine import untrained
 from ordspan.serving.records import RecordReader
 from tables import ask
@@ -139,7 +140,7 @@ def with_pictures(folder, *names):
 
 def test_pictures_are_shown_and_not_learned_from(pictures):
     items = read(with_pictures(pictures, "a.png", "", "inside.png", "./fake.png"), hide=["note"])
-    assert not items.learnable
+    assert not can_learn(items.encoder.recipe)
     assert [cell["kind"] for cell in items.cells(0)] == ["image"]
     assert items.image(0, 0) == items.image(2, 0) == (PNG, "image/png")
     nothing = [(1, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]

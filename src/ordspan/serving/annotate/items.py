@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from math import floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +74,6 @@ class Items:
     def __len__(self) -> int:
         return len(self.X)
 
-    @property
-    def learnable(self) -> bool:
-        """Whether there is a column to learn from."""
-        return can_learn(self.encoder.recipe)
-
     def key(self, item: int) -> str:
         """The id of an item, or its row number from 1."""
         return str(item + 1) if self.ids is None else self.ids[item]
@@ -130,11 +124,9 @@ def short_number(text: str) -> str:
     """
     try:
         number = float(text)
-        decimals = 3 - floor(log10(abs(number))) if number else 0
-    except (ValueError, OverflowError):
+    except ValueError:
         return text
-    short = f"{number:.{max(0, decimals)}f}" if decimals < 10 else f"{number:.4g}"
-    return short.rstrip("0").rstrip(".") if "." in short and "e" not in short else short
+    return f"{number:.0f}" if 1000 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
 def read_items(job: AnnotateJob) -> Items:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.measures import distance
 from ordspan.models.table import TableModel
-from ordspan.serving.annotate.items import Folder, Items
+from ordspan.serving.annotate.items import Folder, Items, can_learn
 from ordspan.serving.engine import BASE, COVERAGE, Engine, untrained
 from ordspan.serving.log import LEARN, SKIP, UNDO, Event
 from ordspan.serving.records import RequestError
@@ -245,14 +245,14 @@ class Session:
                 "continue with that version, or start a new folder with --state"
             )
         self.history = History(len(items), len(self.grades), self.engine.events())
-        features = items.features() if items.learnable else None
-        self._asker = Asker(len(items), folder.seed, features, guess)
+        features = items.features() if can_learn(items.encoder.recipe) else None
+        self.asker = Asker(len(items), folder.seed, features, guess)
         self.lock = Lock()
 
     def ask(self, annotator: str) -> dict[str, Any]:
         """The next item for an annotator."""
         with self.lock:
-            question = self._asker.ask(self.history, self.engine.model, annotator)
+            question = self.asker.ask(self.history, self.engine.model, annotator)
             if question is None:
                 return {"item": None} | self._counts(annotator)
             return self._question(question)
@@ -282,7 +282,7 @@ class Session:
                 409,
             )
         # an item that may have been chosen for its width does not test the model
-        chosen = self._asker.guesses(self.history) and not self._asker.reserved[note.item]
+        chosen = self.asker.guesses(self.history) and not self.asker.reserved[note.item]
         why = WIDEST if chosen else note.asked_by
         note = msgspec.structs.replace(note, asked_by=why, id=self.items.key(note.item))
         extra = msgspec.json.encode(note).decode()
