@@ -101,6 +101,14 @@ def test_spss_and_stata_hold_the_same_rows(tmp_path):
     assert graded[0] == graded[1]
 
 
+def test_value_labels_are_taken_as_they_stand(tmp_path):
+    labels = {"view": {1: "1 - no ", 2: "2 - perhaps", 3: "$3,000 or more"}}
+    table = TABLE[TABLE["view"] < 8][["age", "view"]]
+    pyreadstat.write_sav(table, tmp_path / "a.sav", variable_value_labels=labels)
+    words = ["train", tmp_path / "a.sav", "--label", "view", "--model", tmp_path / "m"]
+    assert summary(*words)["classes"] == ["1 - no", "2 - perhaps", "$3,000 or more"]
+
+
 def test_the_items_to_annotate_may_be_a_survey(tmp_path):
     path = write_survey(tmp_path / "a.sav")
     items = read_items(AnnotateJob(path, state=tmp_path / "s", classes=["no", "yes"]))

@@ -490,9 +490,10 @@ class SurveyTable(SheetTable):
         is_stata = format_of(self.path, self._options) == "dta"
         read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
         try:
-            about = read(self.path, metadataonly=True, user_missing=True)[1]
-            cells = read(self.path, output_format="polars")[0]
-        except (pyreadstat.ReadstatError, UnicodeError) as error:
+            how: Any = {"output_format": "polars"}
+            about = read(self.path, metadataonly=True, user_missing=True, **how)[1]
+            cells = read(self.path, **how)[0]
+        except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError) as error:
             kind = "a Stata" if is_stata else "an SPSS"
             raise FileError(f"{self.path}: not {kind} file, or damaged ({error})") from None
         partly = []
@@ -500,7 +501,7 @@ class SurveyTable(SheetTable):
             labels = about.variable_value_labels.get(column.name, {})
             gone: Any = about.missing_ranges.get(column.name, ())
             words = {
-                code: labels[code]
+                code: labels[code].strip()
                 for code in sorted(labels)
                 if not any(span["lo"] <= code <= span["hi"] for span in gone)
             }
