@@ -12,7 +12,8 @@ import pytest
 
 import ordspan
 
-REFERENCE = (Path(__file__).parents[1] / "docs" / "api.rst").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+REFERENCE = (ROOT / "docs" / "api.rst").read_text("utf-8")
 ROOMS = ["ordspan", *(f"ordspan.{n}" for n in dir(ordspan) if n not in ordspan.__all__)]
 NEEDS_FILES = {"abalone", "california", "mslr", "parkinson"}
 
@@ -46,3 +47,10 @@ def test_every_public_name_is_in_the_reference():
 def test_every_public_name_is_shown_at_work():
     without = {name for name, thing in public_things().items() if ">>>" not in thing.__doc__}
     assert {name.rpartition(".")[2] for name in without} <= NEEDS_FILES
+
+
+def test_every_test_that_holds_a_promise_is_there():
+    text = (ROOT / "docs" / "promises.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)`", text)
+    assert len(named) > 15
+    assert [path for path in named if not (ROOT / path).is_file()] == []

@@ -10,7 +10,7 @@ from check_wheel import FILES
 from printed import blocks
 from tables import ask, said
 
-PRINTED = ("files", "intervals", "probabilities", "reproduce", "survey")
+PRINTED = ("files", "probabilities", "reproduce", "survey")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in PRINTED))
 FEW = ["--runs", "2", "--trials", "100", "--fractions", "50"]  # all would take half a minute
 

@@ -6,6 +6,7 @@ attack and raises where a promise does not hold. The way to repeat an attack is 
 
 import argparse
 import os
+import signal
 import sys
 import time
 from importlib import import_module
@@ -45,6 +46,7 @@ if __name__ == "__main__":
     parser.add_argument("--attacks", type=int, metavar="N", help="N attacks each, however long")
     parser.add_argument("--only", type=int, metavar="N", help="repeat attack N of the seed")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     sys.path[:0] = [str(HERE.parent), str(HERE.parent / "commands")]
     names = args.names or FUZZERS
     if unknown := set(names) - set(FUZZERS):
