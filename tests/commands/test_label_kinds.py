@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ordspan
-from tables import said, summary
+from tables import said, stopped, summary
 
 FIVE = np.array([0, 25e3, 50e3, 100e3, np.inf])
 THREE = np.array([-np.inf, 40e3, 75e3, np.inf])
@@ -163,6 +163,16 @@ def test_options_that_contradict_each_other_are_refused(written, tmp_path):
         ("--ratings", "size"),
     ):
         refused(tmp_path, written, "--label", "income", *words)
+
+
+@pytest.mark.parametrize("how", [(), ("--edges", "25k,50k")])
+def test_a_stopped_training_goes_on_to_the_same_bytes(how, written, tmp_path):
+    words = ("train", written, "--label", "income", "--brackets", *how)
+    words += ("--checkpoint-every", "100", "--model")
+    said(*words, tmp_path / "whole")
+    stopped(*words, tmp_path / "m")
+    said(*words, tmp_path / "m", "--resume")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 # -- measurements --------------------------------------------------------------------------------

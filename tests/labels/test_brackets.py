@@ -112,6 +112,14 @@ def test_names_of_bands_hold_their_edges(seed: int) -> None:
         assert reader.interval(repr(edge)) == (rank, rank)
 
 
+@pytest.mark.parametrize("step", [100, 100_000])
+def test_edges_in_thousands_and_millions_are_exact(step: int) -> None:
+    for first in range(1, 2000, 50):
+        edges = np.arange(first, first + 50) * float(step) + 10_000
+        reader = LabelReader(brackets([0], [0], edges=edges)[1])
+        assert [reader.interval(str(edge)) for edge in edges] == [(k, k) for k in range(2, 52)]
+
+
 def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed() -> None:
     with pytest.warns(UserWarning, match="widened to them: 1 of 3"):
         y, _ = brackets([10, 12, None], [25, 20, 10], edges=[10, 15, 25])

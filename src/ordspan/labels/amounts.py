@@ -40,8 +40,9 @@ class Amount(NamedTuple):
     scale: int
 
     def times(self, scale: int) -> Amount:
-        """The amount in other units: 40 in thousands is 40,000."""
-        return Amount(self.value * scale, self.step * scale, scale)
+        """The amount in other units: 40 in thousands is 40,000, and 8.2 exactly 8,200."""
+        value = self.value if scale == 1 else round(self.value * scale, 6)
+        return Amount(value, self.step * scale, scale)
 
 
 def read_amount(text: str) -> Amount | None:
