@@ -13,7 +13,7 @@ pytest.importorskip("resource", reason="memory is measured by a POSIX call")
 
 
 @pytest.mark.parametrize(
-    "name", ["foundation", "batch", "kernel", "compile", "files", "serve", "dask", "sentences"]
+    "name", ["foundation", "kernel", "compile", "files", "serve", "dask", "sentences"]
 )
 def test_a_benchmark_runs(name):
     rows = importlib.import_module(f"bench_{name}").run(scale=0.0)
