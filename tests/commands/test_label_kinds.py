@@ -145,6 +145,16 @@ def test_labels_that_look_like_amounts_name_the_option(written, tmp_path):
     assert model.classes_.tolist() == ["under 30", "30 to 45", "45 to 60", "60 or more"]
 
 
+def test_two_columns_that_look_like_amounts_name_the_option(two_columns, tmp_path):
+    ends = ("--lower", "low", "--upper", "high")
+    printed = refused(tmp_path, two_columns, *ends)
+    assert "'low' and 'high' are never equal" in printed
+    assert "(--brackets)" in printed
+    assert "--grades 0,25000,40000" in printed
+    model, _ = trained(tmp_path, two_columns, *ends, "--grades", "0,25000,40000,50000,75000,100000")
+    assert model.classes_[0] == 0
+
+
 def test_a_bracket_beside_listed_grades_names_the_option(tmp_path):
     path = write(tmp_path / "a.csv", pay=["under 70k", "70-90k", "90-140k", "under 90k"] * 100)
     grades = "under 70k,70-90k,90-140k"

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.labels.amounts import BRACKETS
 from ordspan.labels.forms import OPEN, number_as_text
+from ordspan.labels.grades import grades_hint
 from ordspan.labels.ratings import split_ratings
 from ordspan.labels.text import BETWEEN_RATINGS, LabelReader
 from ordspan.tables.encoder import word_codes
@@ -107,6 +110,19 @@ def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
                 if (text := number_as_text(vote)) not in OPEN:
                     words[form.format(text)] += count
     return words
+
+
+def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: NDArray[Any]) -> None:
+    """Refuse two columns whose ends look like half-open brackets: never equal, and far apart."""
+    if columns.lower is None or columns.upper is None or classes.dtype.kind not in "iuf":
+        return
+    if np.diff(classes).min() > 1 and not (table.to_series(0) == table.to_series(1)).any():
+        raise ValueError(
+            f"{columns.lower!r} and {columns.upper!r} are never equal, and hold numbers such as "
+            f"{classes[-1]}: if they are amounts where brackets start and end, give {BRACKETS}; if "
+            "they are the lowest and the highest grade, both included, give "
+            + grades_hint(classes.tolist())
+        )
 
 
 def read_ranks(

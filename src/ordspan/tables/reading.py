@@ -39,6 +39,7 @@ from ordspan.tables.label_columns import (
     label_frame,
     label_words,
     read_ranks,
+    refuse_amounts,
 )
 from ordspan.tables.numbers import FLOAT, TEXT
 from ordspan.tables.profile import (
@@ -119,6 +120,8 @@ def open_rows(
         try:
             grades, label_remarks = read_grades(classes, words, columns)
             notes += label_remarks
+            if classes is None and not columns.brackets:
+                refuse_amounts(profile.labels(columns), columns, grades.classes)
         except ValueError as error:
             if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
                 raise RowError(profile.fault) from error
