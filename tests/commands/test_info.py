@@ -36,7 +36,9 @@ def test_all_of_a_model_of_files_is_told(model):
     assert (told["kind"], told["estimator"]) == ("model", "OrdinalPA")
     assert (told["format"], told["bytes"]) == (FORMAT_VERSION, model.stat().st_size)
     assert (told["parameters"]["C"], told["classes"], told["features"]) == (0.1, GRADES, 2 + 3)
-    assert told["thresholds"] == loaded.estimator.thresholds_.tolist()
+    rows = ratings().to_pandas()
+    at = np.searchsorted(told["thresholds"], loaded.latent(rows), side="right")
+    assert [GRADES[rank] for rank in at] == loaded.predict(rows).tolist()
     assert told["columns"]["words"] == {"town": sorted(set(ratings()["town"].to_pylist()))}
     assert (told["columns"]["missing_indicators"], told["columns"]["hashed"]) == ([], [])
     assert told["training"]["rows"] == 2 * 240  # of 300 rows a fifth is kept to calibrate
@@ -44,9 +46,14 @@ def test_all_of_a_model_of_files_is_told(model):
     assert len(told["training"]["mae"]) == told["passes"] == 2
     sizes = [abs(row["weight"]) for row in told["weights"]]
     assert sizes == sorted(np.abs(loaded.estimator.coef_).tolist(), reverse=True)
-    for words in ("OrdinalPA", "variant='PA-I'", "480 (0 bad rows skipped)", "MAE of each pass"):
+    for words in (
+        "OrdinalPA",
+        "variant='PA-I'",
+        "480 in 2 passes (0 bad rows skipped)",
+        "MAE of each pass",
+    ):
         assert words in shown
-    edge = f"{loaded.estimator.thresholds_[0]:.6g}"
+    edge = f"{told['thresholds'][0]:.6g}"
     assert shown.count(edge) == 2  # where one grade ends and the next begins
 
 

@@ -299,7 +299,7 @@ SAID = [
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),
     (RARE, [], "very few rows have the grades 6, 7, 9; if these are mistyped, classes=[1, 2,"),
-    (RARE, ["--passes", 3], "576 rows, 3 of them ranges, in "),
+    (RARE, ["--passes", 3], "192 rows, 1 of them ranges, in 3 passes, in "),
     (RARE, ["--passes", 3], "MAE of pass 3, whose rows were seen before: "),
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40."),
     (NOISE, [], "The model is no better than always predicting 3"),

@@ -33,7 +33,8 @@ def info(found: dict[str, Any]) -> None:
         heads = ("coverage", f"reach ({calibration['reach_unit']})")
         tables += [note, table(title, heads, reaches)]
     if weights := found["weights"]:
-        unit = "standard deviation" if "mean" in weights[0] else "unit"
+        scaled = any(row.get("spread") for row in weights)
+        unit = "standard deviation" if scaled else "unit"
         count = f"{len(weights):,} of {found['features']:,} features"
         note = f"{count}; a weight is the change in score per {unit} of the feature."
         tables += [weights_table(weights, found["classes"]), note]
@@ -81,15 +82,17 @@ def properties(found: dict[str, Any]) -> dict[str, str]:
     if (training := found["training"]) is None:
         return texts
     mae, constant = ", ".join(f"{value:.4f}" for value in training["mae"]), training["constant"]
+    passes = f" in {len(training['mae'])} passes" if len(training["mae"]) > 1 else ""
+    standardised = "by mean and spread" if found["columns"]["standardised"] else "no"
     return texts | {
         "trained from": ", ".join(training["settings"]["files"]),
         "continued from": training.get("from") or "",
         "label": ", ".join(found["columns"]["label"]),
-        "rows learned": f"{training['rows']:,} ({training['skipped']:,} bad rows skipped)",
+        "rows learned": f"{training['rows']:,}{passes} ({training['skipped']:,} bad rows skipped)",
         "MAE of each pass": mae and f"{mae} (each row predicted before it was learned)",
         "best constant": constant and f"{constant['mae']:.4f} (always {constant['grade']})",
         "columns left out": ", ".join(f"{k} ({why})" for k, why in training["left_out"].items()),
-        "standardised": "by mean and spread" if found["columns"]["standardised"] else "no",
+        "standardised": standardised if found["columns"]["numbers"] else "",
     }
 
 
@@ -113,7 +116,9 @@ def columns_text(columns: dict[str, Any] | None) -> str:
         return ""
     if columns["svmlight_features"]:
         return " of svmlight rows"
-    parts = [f"{plural(len(columns['numbers']), 'column')} of numbers"]
+    parts = []
+    if columns["numbers"]:
+        parts.append(f"{plural(len(columns['numbers']), 'column')} of numbers")
     if columns["missing_indicators"]:
         parts.append(f"marks of missing numbers in {', '.join(columns['missing_indicators'])}")
     for name, words in columns["words"].items():

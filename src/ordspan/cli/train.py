@@ -11,6 +11,7 @@ from ordspan.commands.jobs import TrainJob
 
 MAX_GRADES = 10
 """Grades to print."""
+SHOWN_COVERAGE = 0.9
 
 
 def resume_hint(job: TrainJob) -> str:
@@ -45,8 +46,11 @@ def train(summary: dict[str, Any]) -> None:
     n_classes, n_features = len(classes), summary["features"]
     if n_classes > MAX_GRADES + 2:
         classes = [*classes[:MAX_GRADES], "...", classes[-1]]
+    passes = max(1, len(summary["mae"]))
     say(
-        f"{summary['rows']:,} rows{f', {ranges:,} of them ranges,' * (ranges > 0)} in "
+        f"{summary['rows'] // passes:,} rows"
+        f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
+        f"{f' in {passes} passes,' * (passes > 1)} in "
         f"{summary['seconds']:.1f} s, {n_features} feature{'s' * (n_features != 1)}, "
         f"{n_classes} grades: {', '.join(classes)}."
     )
@@ -62,6 +66,12 @@ def train(summary: dict[str, Any]) -> None:
         best = held_out["best_constant"]["mae"]
         say(f"On {held_out['rows']:,} held-out rows:")
         say("  " + compared(held_out["mae"], best["value"], best["grade"]))
+        for held in (r for r in held_out.get("ranges", ()) if r["coverage"] == SHOWN_COVERAGE):
+            say(
+                f"  {100 * SHOWN_COVERAGE:.0f} % ranges hold the grade of "
+                f"{100 * held['expected']:.1f} % of the rows and span {held['mean_width']:.1f} "
+                "grades on average."
+            )
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))

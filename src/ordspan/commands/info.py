@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
@@ -31,6 +32,8 @@ def info(job: InfoJob) -> dict[str, Any]:
     header, estimator = file.header, file.estimator
     # not all estimators have thresholds or support vectors, or count updates
     thresholds = getattr(estimator, "thresholds_", None)
+    if file.calibration is not None:
+        thresholds = file.calibration.medians
     support = getattr(estimator, "dual_coef_", None)
     parameters = {n: getattr(v, "values", v) for n, v in header.parameters.items()}
     parameters.pop("classes", None)
@@ -42,7 +45,7 @@ def info(job: InfoJob) -> dict[str, Any]:
         "estimator": header.estimator,
         "parameters": parameters,
         "classes": estimator.classes_.tolist(),
-        "thresholds": None if thresholds is None else thresholds.tolist(),
+        "thresholds": None if thresholds is None else finite(thresholds),
         "features": int(estimator.n_features_in_),
         "passes": int(estimator.n_iter_),
         "updates": getattr(estimator, "n_updates_", None),
@@ -54,6 +57,11 @@ def info(job: InfoJob) -> dict[str, Any]:
         "training": getattr(file.model, "training", None),
         "checkpoint": describe_checkpoint(file),
     }
+
+
+def finite(values: NDArray[np.float64]) -> list[float | None]:
+    """Numbers, None where they are infinite."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
@@ -72,8 +80,8 @@ def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
         "cuts": found.cuts.tolist(),
         "reach_unit": found.reach_unit,
         "ranges": [
-            {"coverage": coverage, "reach": reach if np.isfinite(reach) else None}
-            for coverage, reach in zip(found.coverages.tolist(), found.reach.tolist(), strict=True)
+            {"coverage": coverage, "reach": reach}
+            for coverage, reach in zip(found.coverages.tolist(), finite(found.reach), strict=True)
         ],
     }
 
@@ -94,6 +102,9 @@ def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
     elif hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_.tolist()
     size = np.abs(np.atleast_2d(weights)).max(axis=0)
+    if isinstance(model, TableModel) and model.recipe.sentences:  # hashes without a word go last
+        hashes = size[-(2**model.recipe.sentence_bits) :]
+        hashes[[name.startswith("word ") for name in names[-hashes.size :]]] = 0.0
     rows = []
     for j in np.argsort(-size, kind="stable")[: top or None]:
         rows.append({"feature": names[j], "weight": weights[..., j].tolist()})

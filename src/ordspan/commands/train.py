@@ -478,17 +478,25 @@ class Run:
 
     def held_out(self) -> dict[str, Any]:
         """Measures on the held-out rows."""
-        model, ranks = self.trained(), []
-        for begin in range(0, self.test_rows.size, ROWS_AT_ONCE):
-            X, lower, upper = self.staging.take(self.test_rows[begin : begin + ROWS_AT_ONCE])
-            ranks.append([lower, upper, model.answer(X).rank])
-        if not ranks:
+        from ordspan.commands.evaluate import ROW, measure_probabilities
+
+        model, rows = self.trained(), np.empty(self.test_rows.size, dtype=ROW)
+        for begin in range(0, rows.size, ROWS_AT_ONCE):
+            some = slice(begin, begin + ROWS_AT_ONCE)
+            X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
+            rows["score"][some] = model.answer(X).score
+        if not rows.size:
             raise FileError(
                 f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
                 "evaluate; hold out a larger share, or give more rows"
             )
-        lower, upper, rank = np.concatenate(ranks, axis=1)
-        return {"rows": rank.size} | against_constants(lower, upper, rank, self.classes.tolist())
+        lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
+        rank, classes = model.ranks(rows["score"]), self.classes.tolist()
+        measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
+        if model.calibration is not None:
+            found = measure_probabilities(model.calibration, rows)
+            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
+        return measures
 
     def summary(self) -> dict[str, Any]:
         """A summary in plain values."""

@@ -315,11 +315,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
             contain the predicted grade, and the range at a larger coverage contains that at a
             smaller one.
         """
-        scores = self.latent(X)
-        if coverage > 1 and coverage / 100 in self.calibration_.coverages:
-            raise ValueError(
-                f"coverage {coverage!r} was not calibrated; did you mean {coverage / 100:g}?"
-            )
+        scores = self.latent(X)  # refuses a model that is not fitted
         ends = self.calibration_.ranges(scores, coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
 

@@ -306,8 +306,10 @@ class Calibration:
         """
         at = np.flatnonzero(np.abs(self.coverages - coverage) <= 1e-9)
         if not at.size:
-            known = ", ".join(f"{level:g}" for level in self.coverages)
-            raise ValueError(f"coverage {coverage!r} was not calibrated; choose one of {known}")
+            remedy = "choose one of " + ", ".join(f"{level:g}" for level in self.coverages)
+            if coverage / 100 in self.coverages:
+                remedy = f"did you mean {coverage / 100:g}?"
+            raise ValueError(f"coverage {coverage!r} was not calibrated; {remedy}")
         return int(at[0])
 
     def has_same_settings(self, other: Calibration) -> bool:
