@@ -319,7 +319,7 @@ def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
     words = [tmp_path / "renamed.csv", "--model", folder / "model"]
     answer = ask(*words)
     assert answer.exit_code == 1
-    assert "renamed.csv: no column 'grade', the label in training; " in answer.output
+    assert "renamed.csv: no column 'grade', which held the label in training; " in answer.output
     assert "--label" in answer.output
     assert ask(*words, "--label", "stars").exit_code == 0
 
@@ -434,7 +434,7 @@ def test_many_bad_rows_are_an_error_unless_they_are_allowed(folder, frame, tmp_p
         ("rows.csv --model model --label a --lower b", "give either a label"),
         ("rows.csv --model model --lower low --upper low", "lower and upper are both column 'low'"),
         ("no.csv --model model", "no.csv: no such file"),
-        ("rows.csv --model sparse", "rows.csv: svmlight rows are expected here"),
+        ("rows.csv --model sparse", "rows.csv: the model needs svmlight rows, as in training"),
         ("rows.txt --model model", "svmlight rows have no named columns, but the model"),
         ("rows.txt --model sparse --group size", "name no columns for labels"),
         ("header.csv --model model", "no row to evaluate; does it contain only a header?"),

@@ -43,7 +43,7 @@ def test_names_and_lists_that_cannot_be_right_are_refused(model, tmp_path, monke
     assert ". is a folder; give the name of a file" in said(*train, ".", code=1)
     assert ". is a folder; give the name of a file" in said(*train, "", code=1)
     empty = said("predict", "", "--model", model, code=1)
-    assert "a name is empty; give the name of a file" in empty
+    assert "a name is empty; give a name, or leave the option out" in empty
     for option in ("--grades", "--drop"):
         broken = said(*train, "n", option, "low,mid\r,high", code=1)
         assert r"'low,mid\r,high' contains a line break; write the list on one line" in broken

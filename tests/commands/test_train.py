@@ -418,7 +418,7 @@ GOING_ON = [
         "(--C) cannot be given with start= (--from), because the model decides it",
     ),
     (TABLE, ["--grades", "1..4"], "(--grades) cannot be given with start= (--from)"),
-    (TABLE.assign(x3=1.5), [], "does not know the column 'x3'; leave it out with"),
+    (TABLE.assign(x3=1.5), [], "does not know the column 'x3'; give drop=['x3'] (--drop x3), or"),
     (TABLE, ["--drop", "x1"], "'x1' is a feature"),
     (TABLE.drop(columns="x1"), [], "no column 'x1'"),
     (TABLE.assign(grade=5), [], "grade '5' is not among the model's"),

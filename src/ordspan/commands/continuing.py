@@ -211,6 +211,6 @@ def _refuse_unknown(reader: RowReader, base: TableModel, job: TrainJob) -> None:
         if new:
             raise FileError(
                 f"{path}: {job.start} does not know the column{'s' if len(new) > 1 else ''} "
-                f"{', '.join(map(repr, new[:8]))}; leave it out with "
-                f"{columns_hint('drop', *new)}, or train a new model"
+                f"{', '.join(map(repr, new[:8]))}; give {columns_hint('drop', *new)}, or train a "
+                "new model"
             )

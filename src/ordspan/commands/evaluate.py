@@ -65,7 +65,7 @@ def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
         return reader
     if given - {None, LABEL, GROUP}:
         raise ValueError(
-            f"{path}: svmlight rows have fixed places for grade and qid; name no columns for "
+            f"{path}: svmlight rows hold grade and qid in fixed places; leave out the columns of "
             "labels and queries"
         )
     if not recipe.n_sparse:

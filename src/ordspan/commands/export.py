@@ -22,6 +22,7 @@ from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel
+from ordspan.wording import hint
 
 ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
@@ -179,8 +180,9 @@ def exported(file: ModelFile) -> Exported:
         )
     if model.options.na:
         raise ValueError(
-            f"{file.path} takes {', '.join(model.options.na)} for no answer, which a graph cannot; "
-            "empty these cells and train without na, or predict with ordspan itself"
+            f"{file.path} reads {', '.join(model.options.na)} as no answer, which a graph cannot "
+            f"do; empty these cells and train without {hint('na=', '--na')}, or predict with "
+            "ordspan itself"
         )
     features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
     fill = None

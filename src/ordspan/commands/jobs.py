@@ -147,7 +147,7 @@ def read_gamma(text: str) -> str | float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"gamma is distance, scale, auto or a number, got {text!r}") from None
+        raise ValueError(f"gamma must be distance, scale, auto or a number, got {text!r}") from None
 
 
 def read_percentages(text: str) -> tuple[int, ...]:
@@ -204,7 +204,7 @@ class Job:
                 value = [os.fspath(one) for one in ([value] if isinstance(value, str) else value)]
             named = value if about.kind in LISTS else [value] if about.kind in PATHS else None
             if "" in (named or ()):
-                raise ValueError(f"{name}: a name is empty; give the name of a file")
+                raise ValueError(f"{name}: a name is empty; give a name, or leave the option out")
             if about.read and isinstance(value, str):
                 value = about.read(value)
             object.__setattr__(self, name, value)
@@ -480,14 +480,19 @@ class TrainJob(LabelledJob):
         if self.is_pipe and ((self.passes or 1) > 1 or self.hold_out):
             raise ValueError(f"{ONCE}: passes must be 1, and no rows can be held out")
         if self.is_pipe and self.shuffle:
-            raise ValueError("rows of a pipe cannot be shuffled; shuffle them before")
+            raise ValueError(
+                "rows of a pipe cannot be shuffled; shuffle them first, or give a file"
+            )
         if self.learner == "svm" and (self.passes or 1) > 1:
             raise ValueError(f"{hint('passes=', '--passes')} cannot be given with the learner svm")
 
     def _find_bands(self) -> None:
         """Set the grades to the bands between given edges, if there are any."""
         if self.cut is not None and (self.edges is not None or self.brackets):
-            raise ValueError("give either cut (--cut), or brackets and edges (--brackets, --edges)")
+            raise ValueError(
+                f"give either {hint('cut=', '--cut')}, or brackets= and edges= "
+                "(--brackets, --edges)"
+            )
         for name in ("edges", "cut"):
             value = getattr(self, name)
             object.__setattr__(self, name, value.tolist() if hasattr(value, "tolist") else value)
@@ -501,7 +506,9 @@ class TrainJob(LabelledJob):
 
         names = band_names(check_edges(edges))
         if self.classes is not None and list(self.classes) != names:
-            raise ValueError("give either the grades (--grades), or edges (--edges, --cut)")
+            raise ValueError(
+                f"give either {hint('classes=', '--grades')}, or edges= or cut= (--edges, --cut)"
+            )
         object.__setattr__(self, "classes", names)
 
     @property

@@ -128,7 +128,7 @@ def name_labels(reader: RowReader, job: LabelledJob) -> None:
     missing = [name for name in reader.columns.names() if name not in names]
     if missing and not sparse:
         raise FileError(
-            f"{reader.files[0]}: {no_columns(missing)}, the label in training; "
+            f"{reader.files[0]}: {no_columns(missing)}, which held the label in training; "
             f"{describe_columns(names)}. Name the label here with "
             f"{hint('label=', '--label COLUMN')}, or the two columns of ranges"
         )

@@ -161,7 +161,7 @@ def answers(
 
     for name in job.keep:
         if name not in batch.table.columns:
-            raise FileError(f"{batch.where(0)}: no {name!r} to keep in the rows from here on")
+            raise FileError(f"{batch.where(0)}: the rows from here on have no {name!r} to keep")
     place: dict[str, Any] = {}
     if job.where:
         name = os.fsencode(batch.path).decode(errors="backslashreplace")  # may not be UTF-8
@@ -199,7 +199,7 @@ def as_schema(table: pl.DataFrame, schema: pl.Schema, batch: Batch) -> pl.DataFr
             raise ValueError("some values do not fit into it")
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise FileError(
-            f"{batch.path}: the type of a kept column differs from the files before ({error}); "
+            f"{batch.path}: a kept column has another type than in the files before ({error}); "
             "predict the files one by one"
         ) from None
     return cast

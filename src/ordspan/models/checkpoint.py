@@ -84,7 +84,9 @@ class Checkpoint:
         header, model = read_header_and_model(self.path.read_bytes(), str(self.path))
         note = header.checkpoint
         if note is None:
-            raise ModelFileError(f"{self.path} is a model file, but not a checkpoint")
+            raise ModelFileError(
+                f"{self.path} is a model file, but not a checkpoint; {self.remedy}"
+            )
         self._refuse_other_settings(note.settings, self._note.settings)
         if type(model) is not kind:
             raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.remedy}")

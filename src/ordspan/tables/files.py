@@ -103,9 +103,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
         else:
             found.append(path)
     if not found:
-        raise FileError("no files given")
+        raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
-        raise FileError("standard input cannot be combined with files")
+        raise FileError("standard input cannot be combined with files; give one or the other")
     return found
 
 

@@ -74,8 +74,8 @@ def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") 
         odd = column.filter(column.str.contains(r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"))
         if len(odd):
             raise FileError(
-                f"column {column.name!r} holds {odd[0]!r}, but the decimal sign is a comma; write "
-                "grades without signs between thousands, or with a comma"
+                f"column {column.name!r} holds {odd[0]!r}, but the decimal sign of the file is a "
+                "comma; write the grade with a comma, or without a separator of thousands"
             )
     if decimal == ",":  # else 3,456 would be an amount of thousands
         return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))

@@ -132,14 +132,14 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     if shown[","] and shown["."]:
         raise FileError(
             f"{path}: holds numbers such as {shown[',']!r} and {shown['.']!r}, with two decimal "
-            f"signs; give {point} or {comma}, and numbers with the other sign are bad"
+            f"signs; give {point} or {comma}: rows with the other sign are then bad rows"
         )
     sign = "," if shown[","] else "."
     if unclear and not clear:
         raise FileError(
             f"{path}: holds numbers such as {unclear!r}, which may mean "
             f"{unclear.replace(',', '.')} or {unclear.replace(sign, '')}; for the first give "
-            f"{point if sign == '.' else comma}, for the second write them without the sign"
+            f"{point if sign == '.' else comma}, for the second remove the sign from the file"
         )
     return sign
 

@@ -216,11 +216,16 @@ def find_words(
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
     for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
-        extent = survey(path)
+        extent, here = survey(path), None
         if extent.smallest == 0 and not recipe.zero_based:
-            raise FileError(f"{path}: indices start at 0 here, but at 1 in training")
+            here = 0
         if extent.smallest and recipe.zero_based and extent.largest == recipe.n_sparse:
-            raise FileError(f"{path}: indices start at 1 here, but at 0 in training")
+            here = 1
+        if here is not None:
+            raise FileError(
+                f"{path}: indices start at {here} here, but at {1 - here} in training; number the "
+                "features as in training"
+            )
 
 
 def count_features(
@@ -316,7 +321,7 @@ class RowReader:
             known = replace(self.options, decimal=self.options.decimal or self.decimals.get(path))
             reader = open_file(path, known)
         if self.recipe.n_sparse and not reader.sparse:
-            raise FileError(f"{reader.path}: svmlight rows are expected here")
+            raise FileError(f"{reader.path}: the model needs svmlight rows, as in training")
         check_columns(reader.path, reader.names, self._types(reader))
         return reader
 
@@ -423,9 +428,9 @@ class Staging:
         if needed > free:
             self.remove()
             raise FileError(
-                f"{self.folder.parent}: the rows are read more than once, for which they are kept "
-                f"there as numbers; {needed / 1e9:,.1f} GB are needed and {free / 1e9:,.1f} GB "
-                "free. Write the model to another disk, or make one pass over unsorted rows"
+                f"{self.folder.parent}: rows that are read more than once are kept there as "
+                f"numbers, which needs {needed / 1e9:,.1f} GB, but only {free / 1e9:,.1f} GB are "
+                "free; write the model to another disk, or make one pass over unsorted rows"
             )
 
     def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
