@@ -29,8 +29,9 @@ LISTS: Any = (Columns, Columns | None, Paths)
 PATHS: Any = (FilePath, FilePath | None)
 STDIN = STDOUT = "-"
 ONCE = "standard input and other pipes can be read only once"
-ADVANCED = "Advanced"
-"""The group of options that few people need, at the end of the help."""
+LABELS, ADVANCED = "Other labels", "Advanced"
+GROUPS = (None, LABELS, ADVANCED)
+"""Groups of options in the order of the help; the last has those that few people need."""
 REQUIRED: Any = ...
 Report = Callable[[int, float | None, float | None], None]
 """Callback with the rows so far, their MAE, and the share done; None for what is not known."""
@@ -74,6 +75,7 @@ def option(default: Any, help: str, **about: Any) -> Any:
     return field(**more, kw_only=not made.positional, metadata={"option": made})
 
 
+of_labels = partial(option, group=LABELS)
 advanced = partial(option, group=ADVANCED)
 of_model = partial(advanced, of_model=True)
 of_learner = partial(advanced, None, of_model=True, of_learner=True)
@@ -81,12 +83,12 @@ of_run = partial(advanced, of_run=True)
 
 
 def options_of(job: type[Job]) -> dict[str, Option]:
-    """The options of a job by name: positional ones first, those that few people need last."""
+    """The options of a job by name: positional ones first, then by group."""
     kinds = get_type_hints(job, include_extras=True)
     every = [
         one.metadata["option"]._replace(name=one.name, kind=kinds[one.name]) for one in fields(job)
     ]
-    every.sort(key=lambda one: (not one.positional, one.group == ADVANCED))
+    every.sort(key=lambda one: (not one.positional, GROUPS.index(one.group)))
     return {one.name: one for one in every}
 
 
@@ -312,7 +314,7 @@ class LabelledJob(FileJob):
     upper: str | None = option(
         None, "Column with the highest possible grade; an empty cell means no upper bound."
     )
-    ratings: Columns = option(
+    ratings: Columns = of_labels(
         (),
         "Columns of several judges' grades, or one of lists such as [1, 2, 2]: the label is their "
         "range, without the lowest and the highest quarter of them.",
@@ -345,20 +347,20 @@ class TrainJob(LabelledJob):
         "or the order of a categorical column.",
         of_model=True,
     )
-    brackets: bool = option(
+    brackets: bool = of_labels(
         False,
         "The labels are brackets of an amount, such as $25,000 to $49,999, under 90k or 60+; "
         "--lower and --upper hold where a bracket starts and below what it ends.",
         of_model=True,
     )
-    edges: Any = option(
+    edges: Any = of_labels(
         None,
         "With --brackets: the edges between the grades, such as 10k,25k,50k. By default those at "
         "which labels end.",
         read=read_edges,
         of_model=True,
     )
-    cut: Any = option(
+    cut: Any = of_labels(
         None,
         "Labels are measurements: cut them at these values, such as 3.4,3.8,4.2, or with a single "
         "number such as 5 into so many parts of equal size.",
