@@ -436,7 +436,7 @@ def test_many_bad_rows_are_an_error_unless_they_are_allowed(folder, frame, tmp_p
         ("no.csv --model model", "no.csv: no such file"),
         ("rows.csv --model sparse", "rows.csv: the model needs svmlight rows, as in training"),
         ("rows.txt --model model", "svmlight rows have no named columns, but the model"),
-        ("rows.txt --model sparse --group size", "name no columns for labels"),
+        ("rows.txt --model sparse --group size", "leave out the columns of labels"),
         ("header.csv --model model", "no row to evaluate; does it contain only a header?"),
         ("empty.csv --model model", "empty.csv: the file is empty"),
         ("part.csv.gz --model model", "part.csv.gz: damaged or truncated"),

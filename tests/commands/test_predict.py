@@ -182,7 +182,7 @@ def test_kept_columns_take_the_type_of_the_first_file(model, tmp_path):
     for odd in ("x", 1.5):
         write_table(NEW.slice(0, 1).append_column("key", pa.array([odd])), files[1])
         printed = said(*words, "--overwrite", code=1)
-        assert f"{files[1]}: the type of a kept column differs" in printed
+        assert f"{files[1]}: a kept column has another type" in printed
 
 
 def test_lists_and_categories_are_kept_where_the_format_has_them(model, tmp_path):
@@ -209,14 +209,14 @@ def test_svmlight_rows_keep_their_label_and_query(tmp_path):
     assert heads == ["qid", "label", *ADDED]
     assert (first[:2], second[:2]) == (["9", "3"], ["9", "1"])
     for line, words, message in (
-        ("3 1:3", ["--keep", "qid"], "a.svm, row 1: no 'qid'"),
+        ("3 1:3", ["--keep", "qid"], "a.svm, row 1: the rows from here on have no 'qid'"),
         ("1 7:1", ["--on-bad-row", "raise"], "a.svm, row 1: index 7, but there are 3 features"),
     ):
         path.write_text(f"{line}\n")
         assert message in said("predict", path, "--model", sparse, *words, code=1)
     (tmp_path / "a.csv").write_text("size,age\n1,2\n")
     refused = said("predict", tmp_path / "a.csv", "--model", sparse, code=1)
-    assert "svmlight rows are expected" in refused
+    assert "the model needs svmlight rows" in refused
 
 
 def test_how_files_were_opened_in_training_is_repeated(tmp_path):

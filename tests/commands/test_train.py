@@ -289,8 +289,8 @@ def test_a_lack_of_space_for_rows_read_again_is_told_before(path, monkeypatch, s
     full = SimpleNamespace(free=10_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: full)
     refused = said(*words_for(path), "--passes", 2, code=1)
-    assert "the rows are read more than once" in refused
-    assert "Write the model to another disk, or make one pass over unsorted rows" in refused
+    assert "rows that are read more than once" in refused
+    assert "write the model to another disk, or make one pass over unsorted rows" in refused
     assert [file.name for file in path.parent.iterdir()] == ["rows.csv"]
     said(*words_for(path))
 

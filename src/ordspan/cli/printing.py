@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -16,16 +16,25 @@ PIPED_WIDTH = 160
 """Line width if standard output is not a terminal."""
 
 
-class PrintError(OSError):
-    """Writing to standard output failed."""
-
-
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
     """Print a line."""
     text = typer.style(as_text(line), fg=color) if color else as_text(line)
-    # a failure of standard error cannot be reported anywhere
-    with suppress(OSError) if err else _standard_output():
-        typer.echo(text, file=sys.stderr if err else sys.stdout)
+    if err:
+        with suppress(OSError):  # a failure of standard error cannot be reported anywhere
+            typer.echo(text, err=True)
+    else:
+        write(f"{text}\n")
+
+
+def write(text: str) -> None:
+    """Write to standard output, which an error names."""
+    try:
+        typer.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"standard output: {error.strerror}; free some space, or write elsewhere"
+        raise OSError(message) from None
 
 
 def show(*tables: Any) -> None:
@@ -39,8 +48,7 @@ def show(*tables: Any) -> None:
         line = isinstance(one, str)
         with console.capture() as printed:
             console.print(as_text(one) if line else one, soft_wrap=line)
-        with _standard_output():
-            typer.echo(printed.get(), nl=False)
+        write(printed.get())
 
 
 def in_terminal(text: str) -> str:
@@ -62,18 +70,6 @@ def table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left
     for row in rows:
         made.add_row(*map(in_terminal, row))
     return made
-
-
-@contextmanager
-def _standard_output() -> Iterator[None]:
-    """Name standard output in errors."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        message = f"standard output: {error.strerror}; free some space, or write elsewhere"
-        raise PrintError(message) from None
 
 
 FEW = 0.01
