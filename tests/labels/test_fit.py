@@ -25,18 +25,6 @@ def test_words_without_an_order_are_refused(learn):
             learn(y)
 
 
-@pytest.mark.parametrize(
-    ("y", "grades"),
-    [
-        (["2", "2", "10", "10", "30", "30"], ["2", "10", "30"]),
-        ([0.5, 1, 1.5] * 2, [0.5, 1.0, 1.5]),
-        ([[None, 2], [3, 4], [1, None], [2, 2], [np.nan, 3], [4, np.inf]], [1, 2, 3, 4]),
-    ],
-)
-def test_whole_and_half_numbers_are_grades_in_their_order(y, grades):
-    assert OrdinalPA().fit(X, y).classes_.tolist() == grades
-
-
 def test_a_column_vector_is_flattened_with_a_warning_at_the_users_line():
     with pytest.warns(DataConversionWarning) as caught:
         model = make_pipeline(StandardScaler(), OrdinalPA()).fit([[-1.0], [1.0]], [[1], [2]])
