@@ -80,6 +80,18 @@ class Table:
                 f"{path}: more than one column is named {twice[0]!r}; rename one of them"
             )
 
+    def _distinct(self, names: Sequence[str | None]) -> list[str]:
+        """Names of a header: by place if empty, and numbered if several are the same."""
+        called = [(n or "").strip() or f"column {place}" for place, n in enumerate(names, 1)]
+        counts, number = Counter(called), Counter[str]()
+        for place, name in enumerate(called):
+            if counts[name] > 1:
+                number[name] += 1
+                called[place] = f"{name} ({number[name]})"
+        for name, count in number.items():
+            self.notes.append(f"{count} columns are named {name!r}: called {name} (1) and so on")
+        return called
+
     def _open(self) -> list[str]:
         """The names of the columns."""
         return []
@@ -224,7 +236,7 @@ class CsvTable(TextTable):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
-        return [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
+        return self._distinct(names)
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
@@ -424,14 +436,12 @@ class SheetTable(Table):
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
 
     def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
-        """Keep the rows; columns without a name are called by their place."""
-        called = [(n or "").strip() or f"column {place}" for place, n in enumerate(names, 1)]
+        """Keep the rows, under distinct names."""
         if cells.is_empty():
             raise FileError(f"{self.path}: there is no row below the header")
-        if len(set(called)) == len(called):
-            cells.columns = called
+        cells.columns = self._distinct(names)
         self._cells = cells
-        return called
+        return cells.columns
 
 
 class ExcelTable(SheetTable):
