@@ -16,7 +16,6 @@ from ordspan.labels.grades import grades_hint
 from ordspan.labels.ratings import split_ratings
 from ordspan.labels.text import BETWEEN_RATINGS, LabelReader
 from ordspan.tables.encoder import word_codes
-from ordspan.tables.numbers import TEXT
 from ordspan.tables.rows import Faults, FileError
 from ordspan.wording import brief
 
@@ -87,10 +86,10 @@ def _ratings(columns: Sequence[pl.Series]) -> pl.Series:
     import polars as pl
 
     name = ", ".join(column.name for column in columns)
-    cells = [column.cast(TEXT, strict=False).fill_null("").to_list() for column in columns]
+    cells = [column.cast(pl.String(), strict=False).fill_null("").to_list() for column in columns]
     rows: Any = zip(*cells, strict=True) if len(cells) > 1 else map(split_ratings, cells[0])
     votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
-    return pl.Series(name, list(map(BETWEEN_RATINGS.join, votes)), dtype=TEXT)
+    return pl.Series(name, list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
 
 
 def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
