@@ -21,8 +21,7 @@ import polars as pl
 from measuring import command, machine
 from ordspan.commands.jobs import AnnotateJob
 from ordspan.serving.annotate.items import open_folder
-from ordspan.serving.annotate.progress import progress
-from ordspan.serving.annotate.session import Note, Session
+from ordspan.serving.annotate.session import Note, Session, progress
 
 GRADES = list(range(-4, 5))
 STOPS = (30, 50, 100, 150, 200)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ordspan.models.file import to_bytes
 from ordspan.serving.annotate.app import make_app
+from ordspan.serving.http import MAX_BODY_BYTES
 from serving.served import TestClient, empty, serving
 
-MOST_BYTES = 1 << 16
 N_EXAMPLES = int(os.environ.get("ORDSPAN_EXAMPLES", "200"))
 GOOD = {
     "/predict": {"a": 1, "b": 2.5, "word": "roof"},
@@ -38,7 +38,7 @@ HEADERS = {
 ODD = (None, True, 1e308, 10**30, "", "1,5", "\ud800", "\0", "NA", "<script>", "3-1", "x" * 5000)
 CELLS = st.sampled_from(ODD) | st.floats() | st.integers() | st.text(max_size=9)
 VALUES = CELLS | st.lists(CELLS, max_size=3) | st.dictionaries(st.text(max_size=5), CELLS)
-MANY = (b"[" * 50_000, b"9" * 5000, b"[" + b"{}," * 5000 + b"{}]", b" " * MOST_BYTES + b"{}")
+MANY = (b"[" * 50_000, b"9" * 5000, b"[" + b"{}," * 5000 + b"{}]", b" " * MAX_BODY_BYTES + b"{}")
 NOISE = st.binary(max_size=99) | st.sampled_from([b"", b"[]", *MANY])
 
 
@@ -69,7 +69,7 @@ def served(tmp_path_factory):
     app = make_app(session, title="t", question="?")
     model = empty("a,b,word", text=["word"])
     with (
-        serving(folder / "state", model, most_bytes=MOST_BYTES) as client,
+        serving(folder / "state", model) as client,
         TestClient(app, base_url="http://127.0.0.1") as page,
     ):
         yield [(client, client.engine), (page, session.engine)]

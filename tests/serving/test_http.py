@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from ordspan.serving.http import HEADERS, PAGE_POLICY, read_token
+from ordspan.serving.http import HEADERS, MAX_BODY_BYTES, PAGE_POLICY, read_token
 from serving.served import empty, serving, standing
 
 TOKEN = "correct-horse-battery"
@@ -17,7 +17,7 @@ PATHS = ("/", "/model", "/metrics", "/openapi.json", "/nowhere")
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("open"), empty(), most_bytes=100) as client:
+    with serving(tmp_path_factory.mktemp("open"), empty()) as client:
         yield client
 
 
@@ -65,33 +65,26 @@ def test_without_a_token_only_names_of_this_machine_are_answered(client):
             assert (refused.status_code, refused.text) == (400, "Invalid host header")
 
 
-@pytest.mark.parametrize(
-    ("headers", "words"),
-    [
-        ({"Content-Type": "text/plain"}, "application/json"),
-        ({"Content-Type": "application/x-www-form-urlencoded"}, "application/json"),
-        ({}, "application/json"),
-        (JSON | {"Content-Encoding": "gzip"}, "Content-Encoding"),
-    ],
-)
-def test_only_plain_json_is_read(headers, words, client):
-    before = standing(client)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_only_json_is_read(kind, client):
+    before, headers = standing(client), {"Content-Type": kind} if kind else {}
     for path in ("/learn", "/predict"):
         refused = client.post(path, content=b'{"a":1,"b":2,"label":3}', headers=headers)
-        assert (refused.status_code, words in refused.json()["detail"]) == (415, True)
+        assert refused.status_code == 415
+        assert "application/json" in refused.json()["detail"]
     assert standing(client) == before
 
 
 @pytest.mark.parametrize("in_parts", [True, False], ids=["chunked", "with its length"])
 def test_a_body_over_the_limit_is_not_read(in_parts, client):
     before = standing(client)
-    for size, status in ((101, 413), (100, 200)):
+    for size, status in ((MAX_BODY_BYTES + 1, 413), (MAX_BODY_BYTES, 200)):
         whole = b'{"a":1,"b":2,"label":3}'.ljust(size)
         content = iter([whole[:50], whole[50:]]) if in_parts else whole
         answer = client.post("/learn", content=content, headers=JSON)
         assert answer.status_code == status
         if status == 413:
-            assert "more than 100 bytes; send fewer rows" in answer.json()["detail"]
+            assert "more than 1,048,576 bytes; send fewer rows" in answer.json()["detail"]
             assert standing(client) == before
 
 
@@ -100,7 +93,7 @@ def test_every_answer_has_the_headers_of_security(client, locked):
         *(client.get(path) for path in PATHS),
         *(client.request(method, "/learn", json=ROW) for method in ("PUT", "GET", "POST")),
         client.post("/learn", json=LABELLED),
-        client.post("/learn", content=b"x" * 101, headers=JSON),
+        client.post("/learn", content=b"x" * (MAX_BODY_BYTES + 1), headers=JSON),
         client.post("/learn", content=b"x"),
         client.get("/metrics", headers={"Host": "evil.example"}),
         locked.get("/metrics"),

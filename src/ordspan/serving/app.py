@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
@@ -19,14 +24,12 @@ import ordspan
 from ordspan.labels.amounts import range_ends
 from ordspan.models.file import to_bytes
 from ordspan.serving.engine import COVERAGE, LOG, Engine
-from ordspan.serving.http import MAX_BODY_BYTES, UNAVAILABLE, Application
-from ordspan.serving.log import LEARN, Event
-from ordspan.serving.metrics import CONTENT_TYPE, Metrics
+from ordspan.serving.http import UNAVAILABLE, Application
+from ordspan.serving.log import LEARN, Event, Log
 from ordspan.serving.records import (
     REQUEST,
     Key,
     RequestError,
-    check_names,
     decoded,
     example_record,
     some_range,
@@ -37,6 +40,18 @@ HEALTH, DOCS = "/health", "/openapi.json"
 MANY_BYTES = 1 << 17  # larger bodies are predicted in a thread, so that small ones are not delayed
 MOST_WAITING = 20_000
 AT_ONCE = 5_000  # rows from which no more requests are added to one write to disk
+WINDOW = 1000  # events in the running averages
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+COUNTERS = {
+    "ordspan_learned_rows": "Rows learned.",
+    "ordspan_absolute_error": "Sum of the distances in grades from the prediction before learning "
+    "to the label.",
+    "ordspan_range_contains_label": "Rows whose whole label lay in the predicted range at 90%.",
+    "ordspan_range_meets_label": "Rows whose label shared a grade with that range.",
+}
+"""Sums of `Log.totals`."""
+
+disable_created_metrics()  # one extra line per metric with the start time of the process
 
 
 class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,11 +61,7 @@ class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def make_app(
-    engine: Engine,
-    *,
-    token: str | None = None,
-    most_waiting: int = MOST_WAITING,
-    most_bytes: int = MAX_BODY_BYTES,
+    engine: Engine, *, token: str | None = None, most_waiting: int = MOST_WAITING
 ) -> Application:
     """The application of ``ordspan serve``.
 
@@ -62,15 +73,12 @@ def make_app(
         Bearer token required for every request except the health check.
     most_waiting : int
         Most rows that may wait to be learned.
-    most_bytes : int
-        Largest request body in bytes.
 
     Returns
     -------
     Application
         An ASGI application.
     """
-    check_names(engine.model.recipe)
     service = Service(engine, most_waiting)
     routes: dict[str, Any] = {
         "POST /predict": service.predict,
@@ -82,14 +90,12 @@ def make_app(
     }
     about = describe(engine, routes)
     welcome = about["info"] | {"docs": DOCS, "requests": [*about["paths"]]}
-    metrics = service.metrics = Metrics(engine.folder / LOG, lambda: service.n_waiting)
     return Application(
         routes | {"GET /": welcome, "GET /docs": RedirectResponse(DOCS), f"GET {DOCS}": about},
         service.close,
         token=token,
         public=[HEALTH],
-        observe=metrics.asked,
-        most_bytes=most_bytes,
+        observe=service.metrics.count,
     )
 
 
@@ -104,8 +110,6 @@ class Service:
         Most rows that may wait; further ones are refused.
     """
 
-    metrics: Metrics
-
     def __init__(self, engine: Engine, most_waiting: int) -> None:
         self.engine, self.reader, self.most_waiting = engine, engine.reader, most_waiting
         self.grades: list[Any] = engine.model.classes_.tolist()
@@ -114,6 +118,7 @@ class Service:
         self.n_waiting, self._ending = 0, False
         self._line: deque[tuple[Sequence[Event], asyncio.Future[Any]]] = deque()
         self._work: asyncio.Task[None] | None = None
+        self.metrics = Metrics(engine.folder / LOG, lambda: self.n_waiting)
 
     async def predict(self, body: bytes, coverage: str = str(COVERAGE)) -> Any:
         """Predict grade, probabilities and range of a record or a list of records."""
@@ -224,7 +229,7 @@ class Service:
 
     def metrics_text(self) -> Response:
         """Rows, error, coverage, latency and queue length, for Prometheus."""
-        return Response(self.metrics.text(self.engine.n_events), media_type=CONTENT_TYPE)
+        return Response(self.metrics.text(self.engine.n_events), media_type=CONTENT_TYPE_LATEST)
 
     async def health(self) -> Any:
         """Whether the service is ready; needs no token."""
@@ -237,6 +242,53 @@ class Service:
             await self._work
         self.metrics.close()
         await asyncio.to_thread(self.engine.close)
+
+
+class Metrics:
+    """Counts of rows, error, coverage and latency; rows are counted in the log when asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The log; it has its own connection, so that a write to disk is not waited for.
+    waiting : callable
+        Returns the number of rows waiting to be learned.
+    """
+
+    def __init__(self, path: Path, waiting: Callable[[], int]) -> None:
+        self._log, self._lock, self._last = Log(path), Lock(), 0
+        r = self._registry = CollectorRegistry()
+        self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
+        gauge, last = partial(Gauge, registry=r), f"over the last {WINDOW:,} labels"
+        self._mae = gauge("ordspan_running_mae", f"Mean distance {last}.")
+        about = f"Share {last}; the coverage of the true grade lies between the two bounds."
+        self._coverage = gauge("ordspan_running_coverage", about, ["bound"])
+        gauge("ordspan_queue_rows", "Rows waiting to be learned.").set_function(waiting)
+        name, labels = "ordspan_request_seconds", ["path", "status"]
+        self._seconds = Histogram(name, "Time to respond.", labels, buckets=BUCKETS, registry=r)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._seconds.labels(path, str(status)).observe(seconds)
+
+    def text(self, last: int) -> bytes:
+        """All metrics as text, up to an event."""
+        with self._lock:
+            totals = self._log.totals(self._last, last)
+            for counter, amount in zip(self._counters, totals, strict=False):
+                counter.inc(amount)
+            self._last = max(self._last, last)
+            rows, error, contains, meets, ranges = self._log.totals(last - WINDOW, last)
+            if rows:
+                self._mae.set(error / rows)
+            if ranges:
+                self._coverage.labels("contains").set(contains / ranges)
+                self._coverage.labels("meets").set(meets / ranges)
+            return generate_latest(self._registry)
+
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
 
 
 def describe(engine: Engine, routes: dict[str, Any]) -> dict[str, Any]:

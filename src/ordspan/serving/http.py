@@ -93,8 +93,6 @@ class Application:
         Paths that hold no data and need no token.
     observe : callable, optional
         Called with the path, or "other", the status and the seconds of every request.
-    most_bytes : int
-        Largest request body.
     """
 
     def __init__(
@@ -105,12 +103,10 @@ class Application:
         token: str | None = None,
         public: Collection[str] = (),
         observe: Callable[[str, int, float], None] | None = None,
-        most_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._routes = {tuple(route.split()): handler for route, handler in routes.items()}
         self._paths = {path for _, path in self._routes}
         self._close, self._public, self._observe = close, public, observe
-        self._most_bytes = most_bytes
         self._expected = None if token is None else f"Bearer {token}".encode()
         self._handle: Any = self._answer
         if token is None:
@@ -172,7 +168,7 @@ class Application:
             raise RequestError(f"{REQUEST}: unknown parameter {brief(unknown[0])}; remove it")
         if not works:
             return handler
-        bodies = [] if reading else [await self._body(receive)]
+        bodies = [] if reading else [await read_body(receive)]
         if inspect.iscoroutinefunction(handler):
             return await handler(*bodies, **query)
         return await run_in_threadpool(handler, *bodies, **query)
@@ -191,25 +187,27 @@ class Application:
         if kind != b"application/json":
             # pages of other sites can send other types from a browser without a preflight
             raise RequestError("send JSON, with Content-Type: application/json", 415)
-        if b"content-encoding" in headers:
-            raise RequestError("send the body uncompressed, without Content-Encoding", 415)
         length = headers.get(b"content-length", b"0")
         if length.isdigit():
-            self._check_size(int(length))
+            check_size(int(length))
 
-    def _check_size(self, size: int) -> None:
-        if size > self._most_bytes:
-            most = f"{self._most_bytes:,}"
-            raise RequestError(f"the body has more than {most} bytes; send fewer rows", 413)
 
-    async def _body(self, receive: Any) -> bytes:
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            self._check_size(len(body))
-        return body
+def check_size(size: int) -> None:
+    """Refuse a body that is too large."""
+    if size > MAX_BODY_BYTES:
+        most = f"{MAX_BODY_BYTES:,}"
+        raise RequestError(f"the body has more than {most} bytes; send fewer rows", 413)
+
+
+async def read_body(receive: Any) -> bytes:
+    """The body of a request, in as many messages as it comes."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        check_size(len(body))
+    return body
 
 
 def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:

@@ -65,11 +65,7 @@ def decoded(body: bytes, kind: Any) -> Any:
         raise RequestError(
             f"{REQUEST}{where}: {what}{reason}; see /docs for the columns and their types"
         ) from None
-    except RecursionError:
-        reason = "it is nested too deeply"
-    except UnicodeDecodeError:
-        reason = "a string in it is not UTF-8"
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error)
     message = f"{REQUEST} cannot be read: {reason}; send JSON, with null for missing values"
     raise RequestError(message, 400)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from at_work import Events
 
-from ordspan.serving.annotate.progress import MOST_POINTS, error_curve, progress
-from ordspan.serving.annotate.session import History
+from ordspan.serving.annotate.session import MOST_POINTS, History, error_curve, progress
 from ordspan.tables.encoder import Recipe
 
 SIZE = Recipe(("size",))

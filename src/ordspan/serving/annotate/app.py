@@ -11,19 +11,13 @@ import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ordspan.serving.annotate.progress import progress
-from ordspan.serving.annotate.session import Note, Rank, Session
+from ordspan.serving.annotate.session import Note, Rank, Session, progress
 from ordspan.serving.http import Application
 from ordspan.serving.records import Key, RequestError, decoded
 
 PAGES = {"/": "annotate.html", "/progress": "progress.html"}
-KINDS = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
-LONGEST_BODY = 1 << 16
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+KINDS |= {".svg": "image/svg+xml"}
 
 
 class NextRequest(msgspec.Struct, kw_only=True):
@@ -81,7 +75,7 @@ def make_app(
         content, kind = (folder / name).read_bytes(), KINDS[Path(name).suffix]
         routes[f"GET {path}"] = Response(content, media_type=kind)
     close = partial(run_in_threadpool, session.engine.close)
-    return Application(routes, close, token=token, public=static, most_bytes=LONGEST_BODY)
+    return Application(routes, close, token=token, public=static)
 
 
 class Page:
