@@ -304,8 +304,12 @@ SAID = [
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40."),
     (NOISE, [], "The model is no better than always predicting 3"),
     (GAP, [], "missing numbers are filled"),
-    (CLEAN.sort("grade"), [], "the rows are sorted by labels: they are learned in random order"),
-    ({"a.svm": svmlight(CLEAN.sort("age"))}, [], "the rows are sorted by"),
+    (
+        CLEAN.sort("grade"),
+        [],
+        "neighbouring rows are alike in their labels: they are learned in random order",
+    ),
+    ({"a.svm": svmlight(CLEAN.sort("age"))}, [], "neighbouring rows are alike in"),
     (with_bad_grades(0.01), SKIP, "10 bad rows were skipped, such as"),
     (with_bad_grades(0.15), SKIP, "150 of 1,000 rows (15.0%) were bad and were skipped"),
     *(

@@ -118,4 +118,4 @@ def test_the_name_of_one_column_is_not_taken_apart(path, tmp_path):
     assert (tmp_path / "a.csv").read_text().startswith("x1,prediction,")
     assert stream(path, label="grade", features="x1", keep="x0").feature_names == ["x1"]
     TABLE.sort_values("grade").to_csv(path, index=False)
-    assert any("sorted by labels" in note for note in stream(path, label="grade").notes)
+    assert any("alike in their labels" in note for note in stream(path, label="grade").notes)

@@ -128,7 +128,10 @@ def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending
     path = write_rows(tmp_path, ending, X[BY_GRADE], GRADES[BY_GRADE])
     found = summary(*words_for(path), *ALL_ROWS, "--no-standardise")
     assert found["shuffled"]
-    assert "the rows are sorted by labels: they are learned in random order" in found["notes"]
+    assert (
+        "neighbouring rows are alike in their labels: they are learned in random order"
+        in found["notes"]
+    )
     learned = load(tmp_path / "m").estimator.support_vectors_
     assert not np.array_equal(learned, X[BY_GRADE])
     np.testing.assert_array_equal(np.sort(learned, axis=0), np.sort(X, axis=0))
@@ -137,7 +140,10 @@ def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending
 def test_the_order_is_kept_where_told_and_the_seed_decides_a_random_one(path, small_parts):
     write_rows(path.parent, "csv", X[BY_GRADE], GRADES[BY_GRADE])
     notes = summary(*words_for(path, "kept"), "--no-shuffle", "--no-standardise")["notes"]
-    assert "the rows are sorted by labels: they are learned in that order, as requested" in notes
+    assert (
+        "neighbouring rows are alike in their labels: they are learned in that order, as requested"
+        in notes
+    )
     expected = OrdinalPA(classes=CLASSES).partial_fit(X[BY_GRADE], GRADES[BY_GRADE])
     kept = load(path.with_name("kept")).estimator
     np.testing.assert_array_equal(kept.coef_, expected.coef_)

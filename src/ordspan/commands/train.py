@@ -283,14 +283,14 @@ class Run:
             self.model = self.new_model(Calibration(self.classes.size))
 
     def _shuffles(self, dask: bool) -> bool:
-        """Whether to shuffle: as requested, or if the rows are sorted, which is noted."""
+        """Whether to shuffle: as requested, or if neighbouring rows are alike, which is noted."""
         what, requested = self.reader.sorted_by, self.job.shuffle
         if what and not requested:
             where = ", within each file" if dask else ""
             how = f"they are learned in random order{where}"
             if requested is False:
                 how = "they are learned in that order, as requested"
-            self.notes.append(f"the rows are sorted by {what}: {how}")
+            self.notes.append(f"neighbouring rows are alike in {what}: {how}")
         return bool(what) if requested is None else requested
 
     def new_model(self, calibration: Calibration | None) -> TableModel:

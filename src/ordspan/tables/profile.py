@@ -48,7 +48,7 @@ ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
 N_CHUNKS, CHUNK_ROWS = 32, 10
 SORTED_SHARE = 0.03
-"""Rows are sorted if chunks of neighbours explain this share of the variance of a column."""
+"""Neighbours are alike if chunks of them explain this share of the variance of a column."""
 CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
 """Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
@@ -203,7 +203,7 @@ class Profile:
         return list(next(iter(orders))) if orders else None
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
-        """What the rows are sorted by, or nothing."""
+        """What neighbouring rows are alike in, or nothing."""
         lower, upper, faults = read_ranks(grades, self.labels(columns), columns)
         good = lower > 0
         good[list(faults)] = False
@@ -436,7 +436,7 @@ def find_sort_key(
     numbers: Sequence[tuple[str, NDArray[Any]]] = (),
     words: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> str:
-    """The column by which rows are sorted or in runs; empty if they are shuffled.
+    """The column in which neighbouring rows are alike; empty if the rows are shuffled.
 
     Parameters
     ----------
@@ -448,14 +448,14 @@ def find_sort_key(
     Examples
     --------
     >>> find_sort_key(np.repeat([1, 2, 3], 50)), find_sort_key(np.tile([1, 2, 3], 50))
-    ('labels', '')
+    ('their labels', '')
     """
     n_rows = labels.size
     if n_rows < 2 * CHUNK_ROWS:
         return ""
     if in_runs(labels) or (labels == labels[0]).all():
-        return "labels"
-    for name, values in [("labels", labels), *numbers, *words]:
+        return "their labels"
+    for name, values in [("their labels", labels), *numbers, *words]:
         if are_sorted(np.asarray(values, dtype=np.float64)):
             return name
     return next((name for name, values in words if in_runs(values)), "")
@@ -497,7 +497,7 @@ def are_sorted(values: NDArray[np.float64]) -> bool:
 
 
 def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
-    """Spread of the values present in svmlight files, and what their rows are sorted by.
+    """Spread of the values present in svmlight files, and what neighbouring rows are alike in.
 
     Only their common features are checked for their order.
     """

@@ -151,7 +151,7 @@ def _check_codes(profile: Any, na: Sequence[str]) -> None:
 
 
 def order_in_files(reader: RowReader) -> str:
-    """What the rows of files are sorted by, or nothing, for a reader with a known recipe.
+    """What neighbouring rows of files are alike in, or nothing, for a reader with a known recipe.
 
     Its notes get what a sample shows.
     """
@@ -269,7 +269,7 @@ class RowReader:
     group: str | None = None  # column of groups
     keep: tuple[str, ...] = ()  # columns to keep
     first: Any = None  # the reader of the first file, if it is open already
-    sorted_by: str = ""  # what the rows are sorted by, if they are
+    sorted_by: str = ""  # what neighbouring rows are alike in, if they are
     learns_scale: bool = False  # whether mean and spread are learned from the rows
     unlabelled: int = 0  # rows that were left out, because they have no label
     decimals: dict[str, str] = field(default_factory=dict)  # decimal signs, by file

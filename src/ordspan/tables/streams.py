@@ -74,8 +74,8 @@ class Stream:
     def notes(self) -> list[str]:
         """What you may not expect, found by the preview or, such as new words, by reading."""
         what = self._reader.sorted_by
-        warning = [f"the rows are sorted by {what}; shuffle them before learning"] if what else []
-        return [*self._reader.notes, *warning, *self.encoder.unseen.messages()]
+        order = f"neighbouring rows are alike in {what}; shuffle them before learning"
+        return [*self._reader.notes, *([order] if what else []), *self.encoder.unseen.messages()]
 
 
 @report_missing()
