@@ -157,6 +157,19 @@ def test_codes_may_be_numbers_in_python_and_are_found_however_they_are_written(t
     assert batch.X[:2].tolist() == [[1.5, 0], [1.75, 1]]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_kept_columns_are_written_as_they_were_in_the_file(tmp_path, ending):
+    path, out = tmp_path / f"a.{ending}", tmp_path / "out.csv"
+    table = LABELLED.astype({"age": int})
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    words = ["--label", "view", "--grades", "disagree,neutral,agree", "--na", CODES]
+    said("train", path, *words, "--model", tmp_path / "m")
+    said("predict", path, "--model", tmp_path / "m", "--keep", "view,age", "--out", out)
+    kept = read_rows(out)
+    assert [row["view"] for row in kept] == LABELLED["view"].tolist()
+    assert [int(row["age"]) for row in kept] == LABELLED["age"].tolist()
+
+
 @pytest.mark.parametrize(
     ("codes", "said_of_it"),
     [("agee:99", "no column 'agee'; the columns are"), ("agee:99", "did you mean 'age'?")],
@@ -217,9 +230,13 @@ def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
     assert "the workbook has 2 sheets; choose one of Sheet, data with sheet=" in said(
         *words, code=1
     )
-    assert "no sheet 'Data'; choose one of Sheet, data" in said(*words, "--sheet", "Data", code=1)
+    assert "no sheet 'dat'; choose one of Sheet, data" in said(*words, "--sheet", "dat", code=1)
     assert "no column 'view'" in said(*words, "--sheet", "data", code=1)
-    assert summary(*words, "--sheet", "data", "--header-row", 3)["rows"] == ANSWERED
+    assert summary(*words, "--sheet", "Data", "--header-row", 3)["rows"] == ANSWERED
+    assert summary("evaluate", path, *out)["rows"] == ANSWERED
+    said("predict", path, *out, "--out", tmp_path / "out.csv")
+    assert len(read_rows(tmp_path / "out.csv")) == N
+    assert "needs; the columns are a, b" in said("predict", path, *out, "--header-row", 1, code=1)
 
 
 def test_a_header_that_is_not_clear_is_asked_for(tmp_path):

@@ -111,6 +111,8 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
         na=tuple(dict.fromkeys((*then.na, *given.na))),
+        sheet=given.sheet or then.sheet,
+        header_row=given.header_row or then.header_row,
     )
     check_index_base(files, model.recipe, options)
     first = open_file(files[0], options, pipe)

@@ -107,7 +107,8 @@ class Table:
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on, with these columns."""
         for block in self._blocks(types, at):
-            yield replace(block, table=without_codes(block.table, self.na))
+            original = block.table if self.na else None
+            yield replace(block, table=without_codes(block.table, self.na), original=original)
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         raise NotImplementedError
@@ -454,6 +455,9 @@ class ExcelTable(SheetTable):
         try:
             book = fastexcel.read_excel(self.path)
             sheets, sheet = book.sheet_names, self._options.sheet
+            alike = [name for name in sheets if sheet and name.lower() == sheet.lower()]
+            if sheet not in sheets and len(alike) == 1:
+                sheet = alike[0]
             if sheet not in sheets and (sheet is not None or len(sheets) > 1):
                 has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
                 raise FileError(

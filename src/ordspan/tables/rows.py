@@ -59,7 +59,7 @@ class Batch:
     X : array or CSR matrix of shape (n, d)
         Features; numbers as in the file, if the batch does not come from `ordspan.stream`.
     table : polars.DataFrame
-        Text columns, labels and columns to keep, as in the file.
+        Text columns, labels and columns to keep, without codes for no answer.
     rows : array of shape (n,)
         The number of each row in its file, from 1; bad rows count, blank lines and headers do not.
     path : str
@@ -78,6 +78,8 @@ class Batch:
         Columns to keep.
     faults : dict
         What is wrong with bad rows, if they are kept.
+    original : polars.DataFrame, optional
+        The table as in the file, if it has codes for no answer.
 
     Examples
     --------
@@ -102,6 +104,7 @@ class Batch:
     group_column: str | None = None
     keep: tuple[str, ...] = ()
     faults: Faults = field(default_factory=dict)
+    original: Any = None
 
     def __len__(self) -> int:
         return self.rows.size
@@ -124,8 +127,8 @@ class Batch:
 
     @property
     def kept(self) -> Any:
-        """The columns to keep, as a polars.DataFrame."""
-        return self.table.select(self.keep)
+        """The columns to keep as in the file, as a polars.DataFrame."""
+        return (self.table if self.original is None else self.original).select(self.keep)
 
     def where(self, row: int) -> str:
         """File and row number of a row, for a message.
@@ -157,7 +160,9 @@ class Batch:
         """
         if isinstance(rows, np.ndarray) and rows.dtype == bool:
             rows = np.flatnonzero(rows)
-        columns = {name: getattr(self, name) for name in ("X", "rows", "lower", "upper")}
+        columns = {
+            name: getattr(self, name) for name in ("X", "rows", "lower", "upper", "original")
+        }
         if self.table is not None and self.table.width:
             columns["table"] = self.table
         cut: Any = {name: None if c is None else c[rows] for name, c in columns.items()}
