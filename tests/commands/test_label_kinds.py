@@ -151,8 +151,22 @@ def test_two_columns_that_look_like_amounts_name_the_option(two_columns, tmp_pat
     assert "'low' and 'high' are never equal" in printed
     assert "(--brackets)" in printed
     assert "--grades 0,25000,40000" in printed
+    without_label = Path(two_columns).read_text().replace("\n", "\n0.5,,\n", 1)
+    Path(two_columns).write_text(without_label)
+    assert "(--brackets)" in refused(tmp_path, two_columns, *ends)
     model, _ = trained(tmp_path, two_columns, *ends, "--grades", "0,25000,40000,50000,75000,100000")
     assert model.classes_[0] == 0
+
+
+@pytest.mark.parametrize("widest", [1, 3, 40])
+@pytest.mark.parametrize("n_grades", [5, 10, 100])
+def test_ranges_of_whole_grades_are_not_taken_for_amounts(n_grades, widest, tmp_path):
+    rng = np.random.default_rng(0)
+    low = rng.integers(1, n_grades, 400)  # no label is exact
+    high = np.minimum(low + rng.integers(1, widest + 1, 400), n_grades)
+    path = write(tmp_path / "a.csv", low=low, high=high)
+    assert len(trained(tmp_path, path, "--lower", "low", "--upper", "high")[1]["classes"]) > 3
+    ordspan.OrdinalPA().fit(SIZE.reshape(-1, 1), np.column_stack([low, high]))
 
 
 def test_a_bracket_beside_listed_grades_names_the_option(tmp_path):
@@ -237,6 +251,21 @@ def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
     found = ordspan.evaluate_files(wide, tmp_path / "m", ratings=names.split(","))
     assert -model.score(rows, y) == pytest.approx(found["mae"])
     assert found["rows"] == 399
+
+
+@pytest.mark.parametrize("more", [(), ("--grades", "-2..3"), ("--brackets",)])
+def test_a_label_of_lists_names_the_option(more, tmp_path):
+    votes = RNG.integers(-2, 4, (400, 5)).tolist()
+    path = write(tmp_path / "a.csv", votes=[votes[0], "", *votes[2:]])
+    printed = refused(tmp_path, path, "--label", "votes", *more)
+    assert (
+        "if these are the ratings of several people, give ratings=['votes'] (--ratings votes)"
+        in printed
+    )
+    assert "skip" not in printed
+    trained(tmp_path, path, "--ratings", "votes")
+    printed = said("evaluate", path, "--model", tmp_path / "m", "--label", "votes", code=1)
+    assert "(--ratings votes)" in " ".join(printed.split())
 
 
 # -- no answer -----------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from ordspan import CalibratedOrdinal, OrdinalPA, brackets
@@ -64,6 +66,17 @@ def test_open_ends_are_none_nan_or_infinite() -> None:
         ["under 10", "10 to 25"],
         ["25 or more", "25 or more"],
     ]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pd.DataFrame.to_numpy, list])
+def test_two_columns_may_come_as_one(kind: Any) -> None:
+    ends = {"from": [10.0, None, 25.0] * 5, "to": [25.0, 10.0, None] * 5}
+    table = pd.DataFrame(ends)
+    both = list(zip(*ends.values(), strict=True)) if kind is list else kind(table)
+    y, classes = brackets(both)
+    expected = brackets(*ends.values())
+    assert y.tolist() == expected[0].tolist()
+    assert classes.tolist() == expected[1].tolist()
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
@@ -229,6 +242,14 @@ def test_a_single_amount_that_may_mean_or_more_is_refused() -> None:
     assert y[4].tolist() == ["150k to 200k"] * 2
     with pytest.warns(UserWarning, match="widened to them, such as '0 - 99,999'"):
         brackets(words * 5, edges=["150k", "200k"])
+
+
+def test_fit_warns_of_brackets_that_it_takes_for_grades() -> None:
+    X, y = np.arange(40.0).reshape(-1, 2), [[0, 18], [18, 30], [30, None], [18, 65]] * 5
+    with pytest.warns(UserWarning, match=r"18 ends one and begins another.*ordspan\.brackets"):
+        OrdinalPA().fit(X, y)
+    OrdinalPA(classes=[0, 18, 30, 65]).fit(X, y)
+    OrdinalPA().fit(X, [*y[1:], [30, 30]])  # one is exact
 
 
 def test_brackets_go_straight_into_fit() -> None:

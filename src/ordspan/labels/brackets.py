@@ -20,7 +20,7 @@ from ordspan.labels.amounts import (
 )
 from ordspan.labels.forms import number_as_text
 from ordspan.labels.grades import about_no_answer
-from ordspan.labels.ranks import is_open, parse_intervals, read_column
+from ordspan.labels.ranks import is_open, parse_intervals, read_column, read_labels
 from ordspan.labels.text import WIDENED
 from ordspan.wording import brief, warn
 
@@ -125,7 +125,7 @@ def brackets(
         Ends of half-open brackets ``[lower, upper)``. None, NaN and infinities are open ends; two
         equal ends are a single amount, which stands for the band that holds it. Instead of both,
         ``lower`` alone may be a pandas IntervalArray closed on one side, or text such as
-        ``"$25,000 to $49,999"``, ``"under 90k"``, ``"90-140k"`` or ``"60+"``.
+        ``"$25,000 to $49,999"``, ``"under 90k"``, ``"90-140k"`` or ``"60+"``, or both columns.
     edges : sequence, optional
         The edges between the bands, as numbers or as text such as ``"25k"``. By default all at
         which at least 5 labels end; others are left out with a warning.
@@ -168,7 +168,9 @@ def brackets(
     bands = None if edges is None else check_edges(edges)
     dtype = getattr(lower, "dtype", None)
     if upper is None and not hasattr(dtype, "closed"):
-        texts = read_column(lower)[0]
+        texts = read_labels(lower)[0]
+        if texts.ndim == 2:
+            return brackets(texts[:, 0], texts[:, 1], edges)
         words = Counter(texts[~is_open(texts)].astype(str).tolist())
         classes, notes = bands_of(words) if bands is None else (np.array(band_names(bands)), [])
         y = parse_intervals(texts, classes=classes)

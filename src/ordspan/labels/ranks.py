@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.forms import OPEN, is_number, normalise_label, readings
+from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
 from ordspan.labels.grades import check_classes, classes_of, sorted_grades
 from ordspan.labels.text import LabelReader
 from ordspan.wording import brief, shown, warn
@@ -125,7 +125,32 @@ def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDAr
     if classes is not None or order is not None:
         return check_classes(order if classes is None else classes)
     refuse_missing(labels)
-    return check_classes(sorted_grades(distinct(labels)))
+    grades = check_classes(sorted_grades(distinct(labels)))
+    if labels.ndim == 2 and grades.dtype.kind in "iuf" and (edge := shared_edge(*labels.T)):
+        warn(
+            f"these ranges look like brackets of amounts: {edge} ends one and begins another, but "
+            "both ends are taken for grades that belong to the range. Use y, classes = "
+            "ordspan.brackets(lower, upper), or list the grades with classes=[...]"
+        )
+    return grades
+
+
+def shared_edge(lower: NDArray[Any], upper: NDArray[Any]) -> str:
+    """An amount at which one bracket ends and another begins; empty if ranges are of grades.
+
+    Those of grades hold a single grade somewhere, span at most ten, or mostly end one apart.
+
+    >>> shared_edge(np.array([0, 18, 30]), np.array([18, 30, np.nan]))
+    '18'
+    >>> shared_edge(np.array([1, 2, 3]), np.array([2, 4, 5]))
+    ''
+    """
+    low, high = (np.where(is_open(end), np.nan, end).astype(float) for end in (lower, upper))
+    ends, shared = distinct(np.concatenate([low, high])), distinct(np.intersect1d(low, high))
+    if not shared.size or (low == high).any():
+        return ""
+    amounts = ends[-1] - ends[0] > 10 and np.median(np.diff(ends)) > 1
+    return number_as_text(shared[0]) if amounts else ""
 
 
 def distinct(labels: Labels) -> NDArray[Any]:

@@ -13,16 +13,18 @@ from ordspan.core.state import Ranks
 from ordspan.labels.amounts import BRACKETS
 from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.labels.grades import grades_hint
+from ordspan.labels.ranks import shared_edge
 from ordspan.labels.ratings import split_ratings
 from ordspan.labels.text import BETWEEN_RATINGS, LabelReader
 from ordspan.tables.encoder import word_codes
 from ordspan.tables.rows import Faults, FileError
-from ordspan.wording import brief
+from ordspan.wording import brief, columns_hint
 
 if TYPE_CHECKING:
     import polars as pl
 
 ENDS = ("at least {}", "under {}")
+LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 _Read = Callable[[str], tuple[int, int]]
@@ -62,13 +64,20 @@ def label_columns(
 
 
 def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") -> pl.DataFrame:
-    """The label columns as text; the ratings of a row are one label."""
+    """The label columns as text; the ratings of a row are one label, and lists are refused."""
     import polars as pl
 
     cells = [table.get_column(name) for name in columns.names()]
     if columns.ratings:
         return pl.DataFrame([_ratings(cells)])
     labels = pl.DataFrame([column.cast(pl.String()).fill_null("") for column in cells])
+    for column in labels:
+        lists = column.filter(column.str.contains(LIST))
+        if 2 * len(lists) > len(column):
+            raise FileError(
+                f"column {column.name!r} holds lists such as {brief(lists[0])}: if these are the "
+                f"ratings of several people, give {columns_hint('ratings', column.name)} instead"
+            )
     for column in labels if decimal == "," else ():
         odd = column.filter(column.str.contains(r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"))
         if len(odd):
@@ -115,12 +124,14 @@ def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: NDArray[
     """Refuse two columns whose ends look like half-open brackets: never equal, and far apart."""
     if columns.lower is None or columns.upper is None or classes.dtype.kind not in "iuf":
         return
-    if np.diff(classes).min() > 1 and not (table.to_series(0) == table.to_series(1)).any():
+    import polars as pl
+
+    ends = (c.str.strip_chars().cast(pl.Float64(), strict=False).to_numpy() for c in table)
+    if edge := shared_edge(*ends):
         raise ValueError(
-            f"{columns.lower!r} and {columns.upper!r} are never equal, and hold numbers such as "
-            f"{classes[-1]}: if they are amounts where brackets start and end, give {BRACKETS}; if "
-            "they are the lowest and the highest grade, both included, give "
-            + grades_hint(classes.tolist())
+            f"{columns.lower!r} and {columns.upper!r} are never equal, and {edge} is in both: if "
+            f"they are amounts where brackets start and end, give {BRACKETS}; if they are the "
+            f"lowest and the highest grade, both included, give {grades_hint(classes.tolist())}"
         )
 
 
