@@ -309,10 +309,14 @@ class LabelledJob(FileJob):
         None, "Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."
     )
     lower: str | None = option(
-        None, "Column with the lowest possible grade; an empty cell means no lower bound."
+        None,
+        "Column with the lowest possible grade; an empty cell means no lower bound. Both ends are "
+        "included; amounts need --brackets in training.",
     )
     upper: str | None = option(
-        None, "Column with the highest possible grade; an empty cell means no upper bound."
+        None,
+        "Column with the highest possible grade; an empty cell means no upper bound. Both ends are "
+        "included; amounts need --brackets in training.",
     )
     ratings: Columns = of_labels(
         (),
@@ -439,7 +443,7 @@ class TrainJob(LabelledJob):
         least=1,
     )
     shuffle: bool | None = advanced(
-        None, "Whether to learn the rows in random order; by default, only if they are sorted."
+        None, "Whether to learn the rows in random order; by default, only if neighbours are alike."
     )
     seed: int = advanced(0, "Seed for shuffling and for --hold-out.", least=0)
     hold_out: float = option(
