@@ -13,7 +13,7 @@ TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
 
 
 def stream(percent=50, run=0, kind=protocol.REPORTED, trials=300, seed=0):
-    return next(protocol.streams(DATA, (percent,), seed, kind, run, trials))
+    return protocol.streams(DATA, (percent,), seed, kind, run, trials)[percent]
 
 
 def predictions(curve, some, C=None):
@@ -38,7 +38,7 @@ def test_the_exact_label_lies_in_its_interval_and_the_percentage_is_of_the_rows(
 
 
 def test_all_percentages_of_a_run_see_the_same_rows_and_no_two_runs_do():
-    several = list(protocol.streams(DATA, (0, 50, 75), 0, protocol.REPORTED, 3, 100))
+    several = [*protocol.streams(DATA, (0, 50, 75), 0, protocol.REPORTED, 3, 100).values()]
     for other in several[1:]:
         np.testing.assert_array_equal(other.X, several[0].X)
     others = [stream(run=4), stream(run=3, kind=protocol.TUNING), stream(run=3, seed=1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ordspan.datasets.coarsening import coarsen_ranks
 from ordspan.experiments.committee import Committee
 from ordspan.experiments.results import HINDSIGHT
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
+from ordspan.learners.base import rank_among
 from ordspan.learners.batch import solve
 from ordspan.learners.linear import VARIANTS
 from ordspan.learners.rows import make_rows
@@ -122,7 +123,7 @@ class TrialStream(NamedTuple):
 
 def streams(
     data: Dataset, labels: Sequence[int], seed: int, kind: int, run: int, trials: int
-) -> Iterator[TrialStream]:
+) -> dict[int, TrialStream]:
     """The same sampled rows under every percentage of interval labels.
 
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
@@ -130,11 +131,12 @@ def streams(
     """
     key = (seed, zlib.crc32(data.name.encode()), kind, run)
     rows = np.random.default_rng(key).integers(data.ranks.size, size=trials)
-    X, ranks = data.X[rows], data.ranks[rows]
+    X, ranks, sampled = data.X[rows], data.ranks[rows], {}
     for percent in labels:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        yield TrialStream(X, ranks, lower[rows], upper[rows], key)
+        sampled[percent] = TrialStream(X, ranks, lower[rows], upper[rows], key)
+    return sampled
 
 
 @cache
@@ -160,7 +162,8 @@ def errors_along(
     """
     used = stream.labels(curve)
     if curve == FIXED:
-        predicted = best_fixed(stream, data.n_classes).predictions(stream.X)
+        best = best_fixed(stream, data.n_classes)
+        predicted = rank_among(best.thresholds, stream.X @ best.weights)
     else:
         learner = curve.learner(data, C, stream.seed)
         predicted = learner.learn_many(stream.X, *used, predict=True)
@@ -187,15 +190,6 @@ class Fixed(NamedTuple):
     C: float
     losses: Floats  # (T, K - 1)
 
-    @property
-    def total(self) -> float:
-        """Cumulative loss after the last trial."""
-        return float(self.losses.sum())
-
-    def predictions(self, X: Floats) -> Ranks:
-        """Rank of every row: one more than the thresholds that its score reaches."""
-        return 1 + np.searchsorted(self.thresholds, X @ self.weights, side="right")
-
 
 def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
     """The batch optimum with the smallest cumulative hinge loss on the stream."""
@@ -206,7 +200,7 @@ def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
         weights, thresholds = optimum.weights, optimum.thresholds
         losses = hinge_losses(stream.X @ weights, thresholds, stream.lower, stream.upper)
         rankers.append(Fixed(weights, thresholds, C, losses))
-    return min(rankers, key=lambda ranker: ranker.total)
+    return min(rankers, key=lambda ranker: ranker.losses.sum())
 
 
 def learner_losses(learner: Any, curve: Curve, stream: TrialStream) -> Floats:

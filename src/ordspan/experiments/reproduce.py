@@ -20,21 +20,14 @@ from numpy.typing import NDArray
 
 import ordspan
 from ordspan.commands.jobs import ReproduceJob
-from ordspan.core.state import Floats
-from ordspan.datasets import NAMES, Dataset, DataUnavailable, load_dataset
+from ordspan.datasets import Dataset, DataUnavailable, load_dataset
+from ordspan.datasets.sets import check_choice
 from ordspan.experiments import protocol
 from ordspan.experiments.claims import Claim, make_claims
 from ordspan.experiments.figures import make_panels, write_figures
-from ordspan.experiments.protocol import (
-    FIXED,
-    GRID,
-    HINDSIGHT_RUNS,
-    Curve,
-    TrialStream,
-    kept_trials,
-)
+from ordspan.experiments.protocol import FIXED, GRID, HINDSIGHT_RUNS, Curve, kept_trials
 from ordspan.experiments.report import report_page
-from ordspan.experiments.results import Results, SummaryRow, load_arrays, table_type, write_table
+from ordspan.experiments.results import Results, SummaryRow, naming_damaged, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
 
 BOUNDED = Curve("PA-I")
@@ -57,13 +50,8 @@ def reproduce(job: ReproduceJob, progress: StepCallback) -> Outcome:
     """Run the experiments, or only draw them again, and write everything to a folder."""
     if job.report_only is not None:
         return write_outputs(Path(job.report_only))
-    for what, names, known in (
-        ("data set", job.datasets, NAMES),
-        ("algorithm", job.algorithms, protocol.ALGORITHMS + protocol.CITED_ALGORITHMS),
-    ):
-        for name in names:
-            if name not in known:
-                raise ValueError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
+    for name in job.algorithms:
+        check_choice("algorithm", name, protocol.ALGORITHMS + protocol.CITED_ALGORITHMS)
     out = Path(job.out)
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
@@ -184,7 +172,8 @@ def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback
             array = task(*arguments)
             with opened_atomically(path) as file:
                 np.save(file, array)
-        return load_arrays(path)
+        with naming_damaged(path):
+            return np.load(path)
 
     def finished(tasks: dict[str, tuple[Any, ...]]) -> list[NDArray[Any]]:
         """The results of tasks (function, arguments) by name, in their order."""
@@ -200,11 +189,16 @@ def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback
     for one in experiments:
         name = one.data.name
         tuning = {f"{name} C {run}": (one.tuning_run, run) for run in range(protocol.TUNING_RUNS)}
-        one.choose_strengths(np.sum(finished(tuning), axis=0))
+        best = np.sum(finished(tuning), axis=0).argmin(axis=1)  # the smaller C of equals
+        tuned = product(job.fractions, one.tunable)
+        one.strengths = {key: GRID[number] for key, number in zip(tuned, best, strict=True)}
         sums = finished({f"{name} {block[0]}": (one.error_runs, block) for block in blocks})
         # in this thread: it is Python that would keep the compiled code of others waiting
-        paths = kept(f"{name} paths", one.first_paths)
-        tables.append(one.table(np.concatenate(sums).swapaxes(0, 1), paths, thresholds))
+        table = kept(f"{name} paths", one.table_without_errors, thresholds)
+        table["error_sums"], table["interval_error_sums"] = np.concatenate(sums).transpose(
+            2, 1, 0, 3
+        )
+        tables.append(table)
     return np.concatenate(tables)
 
 
@@ -218,11 +212,10 @@ class Experiment:
         self.rows = list(product(job.fractions, [*self.curves, FIXED]))
         self.strengths: dict[tuple[int, Curve], float] = {}  # the chosen C
 
-    def streams(self, kind: int, run: int) -> dict[int, TrialStream]:
+    def streams(self, kind: int, run: int) -> dict[int, protocol.TrialStream]:
         """The trials of a run by percentage."""
         job = self.job
-        sampled = protocol.streams(self.data, job.fractions, job.seed, kind, run, job.trials)
-        return dict(zip(job.fractions, sampled, strict=True))
+        return protocol.streams(self.data, job.fractions, job.seed, kind, run, job.trials)
 
     def tuning_run(self, run: int) -> NDArray[np.int64]:
         """Total error to the labels trained on, (curves of all percentages, grid)."""
@@ -233,60 +226,45 @@ class Experiment:
         ]
         return np.array(totals, dtype=np.int64).reshape(-1, len(GRID))
 
-    def choose_strengths(self, errors: NDArray[np.int64]) -> None:
-        """Take the C with the fewest errors, the smaller one of equals."""
-        best = (GRID[number] for number in errors.argmin(axis=1))
-        self.strengths = dict(zip(product(self.job.fractions, self.tunable), best, strict=True))
-
     def error_runs(self, runs: range) -> NDArray[np.uint32]:
-        """Sums of errors, (runs, rows, 2, trials)."""
-        return np.array([self.one_run(run) for run in runs])
+        """Sums of errors, (runs, rows, 2, trials); zeros for the fixed ranker beyond its runs."""
+        n_rows, n_kept = len(self.rows), kept_trials(self.job.trials).size
+        sums = np.zeros((len(runs), n_rows, 2, n_kept), dtype=np.uint32)
+        for sums_of_run, run in zip(sums, runs, strict=True):
+            streams = self.streams(protocol.REPORTED, run)
+            for number, (percent, curve) in enumerate(self.rows):
+                C = self.strengths.get((percent, curve))
+                if not curve.uses_intervals and percent != self.job.fractions[0]:
+                    # exact labels are the same under every percentage
+                    sums_of_run[number] = sums_of_run[number % (len(self.curves) + 1)]
+                elif curve != FIXED or run < HINDSIGHT_RUNS:
+                    stream = streams[percent]
+                    sums_of_run[number] = protocol.errors_along(self.data, curve, C, stream)
+        return sums
 
-    def one_run(self, run: int) -> list[NDArray[np.uint32]]:
-        """Sums of errors of every row; zeros for the fixed ranker beyond its runs."""
-        streams = self.streams(protocol.REPORTED, run)
-        sums: dict[tuple[int, Curve], NDArray[np.uint32]] = {}
-        for percent, curve in self.rows:
-            C = self.strengths.get((percent, curve))
-            if curve == FIXED and run >= HINDSIGHT_RUNS:
-                sums[percent, curve] = np.zeros_like(sums[percent, self.curves[0]])
-            elif curve.uses_intervals or percent == self.job.fractions[0]:
-                sums[percent, curve] = protocol.errors_along(self.data, curve, C, streams[percent])
-            else:  # exact labels are the same under every percentage
-                sums[percent, curve] = sums[self.job.fractions[0], curve]
-        return list(sums.values())
-
-    def first_paths(self) -> Floats:
-        """Losses, bounds and thresholds along the first run; NaN for what a curve has not."""
-        streams, n_classes = self.streams(protocol.REPORTED, 0), self.data.n_classes
+    def table_without_errors(self, thresholds: int) -> NDArray[Any]:
+        """The rows of the data set with the first run's losses, bounds and thresholds."""
+        job, n_classes = self.job, self.data.n_classes
+        columns = table_type(job.runs, kept_trials(job.trials).size, thresholds)
+        table = np.zeros(len(self.rows), columns)
+        for column in ("losses", "bounds", "thresholds"):
+            table[column] = np.nan  # for what a curve has not
+        streams = self.streams(protocol.REPORTED, 0)
         best = {percent: protocol.best_fixed(streams[percent], n_classes) for percent in streams}
-        shape = len(self.rows), 1 + n_classes, kept_trials(self.job.trials).size
-        paths = np.full(shape, np.nan)
-        for path, (percent, curve) in zip(paths, self.rows, strict=True):
-            stream, C = streams[percent], self.strengths.get((percent, curve), 1.0)
+        for row, (percent, curve) in zip(table, self.rows, strict=True):
+            stream, C = streams[percent], self.strengths.get((percent, curve))
+            row["dataset"], row["labels"], row["algorithm"] = self.data.name, percent, curve.name
+            row["C"] = np.nan if C is None else C
+            row["runs"] = min(job.runs, HINDSIGHT_RUNS) if curve == FIXED else job.runs
             if curve == FIXED:
-                path[0] = protocol.cumulative(best[percent].losses)
+                row["losses"] = protocol.cumulative(best[percent].losses)
             elif curve.has_losses:
-                learner = curve.learner(self.data, C)
-                path[0] = protocol.cumulative(protocol.learner_losses(learner, curve, stream))
-            if curve == BOUNDED:
-                path[1] = protocol.bound_along(best[percent], stream, n_classes, C)
+                losses = protocol.learner_losses(curve.learner(self.data, C), curve, stream)
+                row["losses"] = protocol.cumulative(losses)
+            if curve == BOUNDED and C is not None:
+                row["bounds"] = protocol.bound_along(best[percent], stream, n_classes, C)
             if curve.has_thresholds:
                 learner = curve.learner(self.data, C, stream.seed)
-                path[2:] = protocol.thresholds_along(learner, curve, stream).T
-        return paths
-
-    def table(self, sums: NDArray[np.uint32], paths: Floats, thresholds: int) -> NDArray[Any]:
-        """The rows of the data set."""
-        job, columns = self.job, table_type(self.job.runs, sums.shape[-1], thresholds)
-        table = np.zeros(len(self.rows), columns)
-        table["dataset"] = self.data.name
-        for row, (percent, curve) in zip(table, self.rows, strict=True):
-            row["labels"], row["algorithm"] = percent, curve.name
-            row["C"] = self.strengths.get((percent, curve), np.nan)
-            row["runs"] = min(job.runs, HINDSIGHT_RUNS) if curve == FIXED else job.runs
-        table["error_sums"], table["interval_error_sums"] = np.moveaxis(sums, 2, 0)
-        table["losses"], table["bounds"] = paths[:, 0], paths[:, 1]
-        table["thresholds"] = np.nan
-        table["thresholds"][..., : self.data.n_classes - 1] = paths[:, 2:].swapaxes(1, 2)
+                path = protocol.thresholds_along(learner, curve, stream)
+                row["thresholds"][:, : n_classes - 1] = path
         return table

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,11 +98,8 @@ class Results:
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read what `save` has written."""
-        with load_arrays(path) as file:
-            try:
-                return cls(file["table"], file["trials"], json.loads(str(file["settings"])))
-            except (KeyError, IndexError, ValueError, zipfile.BadZipFile) as error:
-                raise ValueError(f"{path} is not a table of results: {error}") from None
+        with naming_damaged(path), np.load(path) as file:
+            return cls(file["table"], file["trials"], json.loads(str(file["settings"])))
 
     def running(self, cell: Cell, *, interval: bool = False) -> Floats:
         """Mean absolute error so far of every run, at each of the trials."""
@@ -141,11 +139,12 @@ class Results:
         return rows
 
 
-def load_arrays(path: Path) -> Any:
-    """The arrays of a file of NumPy; one that is damaged is named."""
+@contextmanager
+def naming_damaged(path: Path) -> Iterator[None]:
+    """Name a file of NumPy that is read here if it is damaged, or something else."""
     try:
-        return np.load(path)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        yield
+    except (KeyError, IndexError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is damaged; delete it and run again ({error})") from None
 
 
