@@ -60,8 +60,8 @@ def test_rivals_and_extra_curves_run_when_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--datasets", "boston"], "unknown data set 'boston'; choose from california, abalone"),
-        (["--algorithms", "SVM"], "unknown algorithm 'SVM'; choose from PA, PA-I, PA-II, PRank"),
+        (["--datasets", "boston"], "unknown data set 'boston'; choose one of california, abalone"),
+        (["--algorithms", "SVM"], "unknown algorithm 'SVM'; choose one of PA, PA-I, PA-II, PRank"),
         (["--solver", "newton"], "'newton' is not one of exact, sca"),
         (["--fractions", "half"], "whole percentages from 0 to 100, got 'half'"),
         (["--fractions", "150"], "whole percentages"),

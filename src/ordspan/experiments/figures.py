@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ordspan.core.state import Floats
+from ordspan.core.state import Floats, Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE
 from ordspan.experiments.claims import PAPER
 from ordspan.experiments.results import HINDSIGHT, Cell, Results
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Band = tuple[Floats, Floats]  # a running error, and its standard error
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
 LEAST_LOSS = 0.5  # highest lower limit of a logarithmic loss axis: half a margin
 
@@ -65,7 +66,16 @@ class Panel(NamedTuple):
     name: str  # unique
     dataset: str
     title: str
-    draw: Callable[[Axes], None]
+    draw_data: Callable[[Axes], None]
+
+    def draw(self, axes: Axes) -> None:
+        """Draw it in the style of all panels."""
+        self.draw_data(axes)
+        axes.set_xlabel("trials", fontsize=9)
+        axes.yaxis.label.set_fontsize(9)
+        axes.grid(True, linewidth=0.4, alpha=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8)
 
 
 def make_panels(results: Results) -> dict[str, list[Panel]]:
@@ -110,8 +120,8 @@ def draw_comparison(results: Results, dataset: str, labels: int, panel: Axes) ->
         levels.append((np.full(results.trials.size, truth), np.zeros(results.trials.size)))
     for cell, curve in curves.items():
         if cell.labels == labels:
-            draw_curve(panel, results, curve, cell.algorithm, cell.algorithm)
-    finish(panel, results, levels, "average MAE")
+            draw_curve(panel, results.trials, curve, cell.algorithm, cell.algorithm)
+    set_limits(panel, results.trials, levels, "average MAE")
 
 
 def draw_partial(results: Results, dataset: str, panel: Axes) -> None:
@@ -120,10 +130,10 @@ def draw_partial(results: Results, dataset: str, panel: Axes) -> None:
     for algorithm in filter(PAPER["algorithms"].__contains__, results.algorithms):
         for number, labels in enumerate(filter(None, results.labels)):
             curve = results.curve(Cell(dataset, labels, algorithm), interval=True)
-            name = f"{algorithm}, {labels}%"
-            draw_curve(panel, results, curve, algorithm, name, hollow=number > 0)
+            label = f"{algorithm}, {labels}%"
+            draw_curve(panel, results.trials, curve, algorithm, label, hollow=number > 0)
             curves.append(curve)
-    finish(panel, results, curves, "average interval MAE")
+    set_limits(panel, results.trials, curves, "average interval MAE")
 
 
 def draw_regret(results: Results, dataset: str, panel: Axes) -> None:
@@ -135,32 +145,24 @@ def draw_regret(results: Results, dataset: str, panel: Axes) -> None:
         shown = values > 0  # neither NaN, nor zero on a logarithmic axis
         if shown.any():
             panel.plot(results.trials[shown], values[shown], label=label, **look)
-    panel.set(xscale="log", yscale="log", xlabel="trials", ylabel="cumulative loss")
+    panel.set(xscale="log", yscale="log", ylabel="cumulative loss")
     panel.minorticks_off()
     panel.set_xlim(1, max(2, results.trials[-1]))
     panel.set_ylim(bottom=max(LEAST_LOSS, panel.get_ylim()[0]))
-    style(panel)
 
 
 def draw_thresholds(results: Results, cell: Cell, panel: Axes) -> None:
     """The thresholds of one curve."""
     color = look_of(cell.algorithm)["color"]
     panel.plot(results.trials, results.rows[cell]["thresholds"], color=color, linewidth=1.2)
-    panel.set(xlabel="trials", ylabel="thresholds", xlim=(0, results.trials[-1]))
-    style(panel)
+    panel.set(ylabel="thresholds", xlim=(0, results.trials[-1]))
 
 
 def draw_curve(
-    panel: Axes,
-    results: Results,
-    curve: tuple[Floats, Floats],
-    algorithm: str,
-    name: str,
-    *,
-    hollow: bool = False,
+    panel: Axes, trials: Ranks, curve: Band, algorithm: str, label: str, *, hollow: bool = False
 ) -> None:
     """A running error with its band and markers."""
-    (mean, sem), trials, look = curve, results.trials, look_of(algorithm)
+    (mean, sem), look = curve, look_of(algorithm)
     is_extra, marker = " " in algorithm, LOOKS[algorithm.partition(" ")[0]][2]
     if not is_extra:  # bands of the thin extra curves would hide the main ones
         panel.fill_between(trials, mean - sem, mean + sem, color=look["color"], alpha=0.2, lw=0)
@@ -170,7 +172,7 @@ def draw_curve(
     panel.plot(
         trials,
         mean,
-        label=name,
+        label=label,
         marker=marker,
         markersize=3.5 if is_extra else 4.5,
         markerfacecolor="white" if hollow or is_extra else look["color"],
@@ -179,25 +181,13 @@ def draw_curve(
     )
 
 
-def finish(panel: Axes, results: Results, curves: list[tuple[Floats, Floats]], ylabel: str) -> None:
+def set_limits(panel: Axes, trials: Ranks, curves: list[Band], ylabel: str) -> None:
     """Limits that contain every curve and band after the first noisy trials, with a margin."""
-    trials = results.trials
     tail = slice(int(np.searchsorted(trials, min(STABLE_AFTER, trials[-1] // 10))), None)
     low = min(float((mean - sem)[tail].min()) for mean, sem in curves)
     high = max(float((mean + sem)[tail].max()) for mean, sem in curves)
     room = 0.04 * (high - low) or 0.01
-    panel.set(xlabel="trials", ylabel=ylabel, xlim=(0, trials[-1]))
-    panel.set_ylim(max(0.0, low - room), high + room)
-    style(panel)
-
-
-def style(panel: Axes) -> None:
-    """What all panels have in common."""
-    panel.grid(True, linewidth=0.4, alpha=0.5)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.tick_params(labelsize=8)
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.label.set_fontsize(9)
+    panel.set(ylabel=ylabel, xlim=(0, trials[-1]), ylim=(max(0.0, low - room), high + room))
 
 
 def one_panel(panel: Panel) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -53,8 +52,9 @@ def report_page(
         ),
         "legend": "".join(map(_legend_entry, results.algorithms)),
         "fixed_runs": "first run" if fixed_runs == 1 else f"first {fixed_runs} runs",
-        "datasets": _options((name, dataset_title(name)) for name in results.datasets),
-        "verdicts": _options(zip(VERDICTS, VERDICTS, strict=True)),
+        "datasets": "".join(
+            f'<option value="{name}">{dataset_title(name)}</option>' for name in results.datasets
+        ),
         "method": escape(PAPER["method"]),
         "tests": terms(PAPER["tests"]),
         "caveats": escape(PAPER["caveats"]),
@@ -81,10 +81,6 @@ def _legend_entry(algorithm: str) -> str:
         f'stroke="{color}" stroke-width="{look["linewidth"] + 0.6:g}" stroke-dasharray="{dashes}"/>'
         f"</svg>{escape(algorithm)}</li>\n"
     )
-
-
-def _options(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(f'<option value="{value}">{escape(text)}</option>' for value, text in pairs)
 
 
 def _sentence(group: list[Claim], panels: set[str]) -> str:
