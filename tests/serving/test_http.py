@@ -118,6 +118,6 @@ def test_a_weak_token_is_refused_with_the_way_to_a_good_one(tmp_path):
     for content in weak:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"token: a token needs .*token_urlsafe"):
-            read_token(path)
+            read_token(str(path), "0.0.0.0")
     path.write_text(f"{TOKEN}\r\n")
-    assert read_token(path) == TOKEN
+    assert read_token(str(path), "0.0.0.0") == TOKEN

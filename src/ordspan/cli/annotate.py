@@ -29,8 +29,7 @@ def annotate(job: AnnotateJob, json: bool) -> None:
     from ordspan.serving.annotate.items import open_folder
     from ordspan.serving.annotate.session import Session
 
-    token = None if job.token_file is None else http.read_token(Path(job.token_file))
-    http.check_host(job.host, token)
+    token = http.read_token(job.token_file, job.host)
     if job.export is not None:  # works while the page is served
         print_export(job, job.export, json)
         return

@@ -27,8 +27,7 @@ def serve(job: ServeJob, json: bool) -> None:
     from ordspan.serving.engine import Engine, warm_up
     from ordspan.serving.export import export_labels
 
-    token = None if job.token_file is None else http.read_token(Path(job.token_file))
-    http.check_host(job.host, token)
+    token = http.read_token(job.token_file, job.host)
     state = Path(job.state)
     if (state / NAME).exists():
         raise ValueError(

@@ -49,24 +49,22 @@ MORE_HEADERS = {
 }
 
 
-def read_token(path: Path) -> str:
-    """Read a token from a file, without surrounding whitespace."""
-    token = path.read_text(encoding="latin-1").strip()
+def read_token(path: str | None, host: str) -> str | None:
+    """The token in a file, without surrounding whitespace; other machines must have one."""
+    if path is None:
+        if host not in LOCAL_HOSTS:
+            raise ValueError(
+                f"--host {host} accepts other machines; add --token-file with a secret that they "
+                "must send, or listen on 127.0.0.1 only"
+            )
+        return None
+    token = Path(path).read_text(encoding="latin-1").strip()
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise ValueError(
             f"{path}: a token needs at least {SHORTEST_TOKEN} ASCII characters; create one with "
             'python -c "import secrets; print(secrets.token_urlsafe())"'
         )
     return token
-
-
-def check_host(host: str, token: str | None) -> None:
-    """Refuse to accept other machines without a token."""
-    if token is None and host not in LOCAL_HOSTS:
-        raise ValueError(
-            f"--host {host} accepts other machines; add --token-file with a secret that they "
-            "must send, or listen on 127.0.0.1 only"
-        )
 
 
 def as_json(content: Any, status: int = 200) -> Response:

@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import httpx
 import pytest
@@ -27,14 +26,6 @@ def started(monkeypatch):
 
     monkeypatch.setattr(http, "run_server", run)
     return found
-
-
-def answered_folder(tmp_path, n=30):
-    path, ranks = write_items(tmp_path)
-    session = begin(tmp_path / "state", path, id="id")
-    Caller(session).answer_many(ranks, n)
-    session.engine.close()
-    return tmp_path / "state"
 
 
 def test_the_example_of_the_help_begins_a_folder(tmp_path, monkeypatch, started):
@@ -78,26 +69,23 @@ def test_the_folder_of_a_service_is_not_taken(tmp_path, started):
     assert "is a state folder of ordspan serve" in answer.output
 
 
-def test_a_folder_that_was_begun_needs_nothing_else(tmp_path, started):
-    state = answered_folder(tmp_path)
-    answer = ask("annotate", "--state", state, "--json")
-    assert answer.exit_code == 0, answer.output
-    assert json.loads(answer.output)["answers"] == 30
-
-
-def test_export_says_how_to_train_and_the_command_works(tmp_path, monkeypatch):
-    state = answered_folder(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    answer = ask("annotate", "--state", state, "--export", "labels.csv")
-    assert answer.exit_code == 0, answer.output
-    assert "30 answers written to labels.csv" in answer.output
-    command = answer.output.splitlines()[-1]
-    assert command.split()[:2] == ["ordspan", "train"]
-    trained = ask(*shlex.split(command)[1:])
+def test_a_folder_goes_on_without_options_and_its_answers_can_be_trained(tmp_path, started):
+    path, ranks = write_items(tmp_path)
+    session, state = begin(tmp_path / "state", path, id="id"), tmp_path / "state"
+    Caller(session).answer_many(ranks, 30)
+    session.engine.close()
+    assert json.loads(ask("annotate", "--state", state, "--json").output)["answers"] == 30
+    refused = ask("annotate", "--state", state, "--export", path)  # not over the items
+    assert (refused.exit_code, len(path.read_text().splitlines())) == (1, 61)
+    labels = tmp_path / "labels.csv"
+    answer = ask("annotate", "--state", state, "--export", labels, env={"COLUMNS": "10000"})
+    assert f"30 answers written to {labels}" in answer.output
+    command = shlex.split(answer.output.splitlines()[-1])
+    assert command[:2] == ["ordspan", "train"]
+    trained = ask(*command[1:])
     assert trained.exit_code == 0, trained.output
-    assert ask("info", "labels.ordspan").exit_code == 0
-    printed = ask("annotate", "--state", state, "--export", "-")
-    assert printed.output == Path("labels.csv").read_text()
+    assert ask("info", tmp_path / "labels.ordspan").exit_code == 0
+    assert ask("annotate", "--state", state, "--export", "-").output == labels.read_text()
 
 
 def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
@@ -111,14 +99,6 @@ def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
             assert f"{name} is not {kind}, so there is nothing to export" in answer.output
     assert not (tmp_path / "rsx").exists()
     assert not [*(tmp_path / "empty").iterdir()]
-
-
-def test_the_items_are_not_overwritten(tmp_path):
-    state = answered_folder(tmp_path)
-    before = (tmp_path / "items.csv").read_text()
-    answer = ask("annotate", "--state", state, "--export", tmp_path / "items.csv")
-    assert answer.exit_code == 1
-    assert (tmp_path / "items.csv").read_text() == before
 
 
 def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):

@@ -83,6 +83,7 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     Caller(session).answer_many(ranks, 40)
     out = tmp_path / "labels.csv"
     export(session, out)
+    assert pl.read_csv(out).columns == [*FIRST, "size", "town", "code", "item of the item"]
     command = train_command(str(out), session.engine.model, text)
     assert command.startswith("ordspan train ")
     words = shlex.split(command)[1:-1]
@@ -95,33 +96,13 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     session.engine.close()
 
 
-def test_columns_of_the_same_name_are_told_apart(tmp_path):
-    rows = "".join(f"{i % 5},{i % 7}\n" for i in range(30))
-    (tmp_path / "items.csv").write_text("lower,item\n" + rows)
-    session = begin(tmp_path / "state", tmp_path / "items.csv")
-    Caller(session).answer_many([1 + i % 5 for i in range(30)], 5)
-    export(session, tmp_path / "labels.csv")
-    names = pl.read_csv(tmp_path / "labels.csv").columns
-    assert names == [*FIRST, "lower of the item", "item of the item"]
-    session.engine.close()
-
-
-def test_without_an_answer_no_file_is_written(tmp_path, session):
+def test_a_state_folder_keeps_to_its_items(tmp_path):
+    path, _ = write_items(tmp_path)
+    session = begin(tmp_path / "state", path, ["low", "mid", "high", "top", "best"], id="id")
     with pytest.raises(ValueError, match="no labels to export yet"):
         export(session, tmp_path / "labels.csv")
     assert not (tmp_path / "labels.csv").exists()
-
-
-@pytest.fixture
-def session(tmp_path):
-    path, _ = write_items(tmp_path)
-    session = begin(tmp_path / "state", path, ["low", "mid", "high", "top", "best"], id="id")
-    yield session
     session.engine.close()
-
-
-def test_a_state_folder_keeps_to_its_items(tmp_path, session):
-    path = session.items.path
     with pytest.raises(ValueError, match=r"created with .* as --grades"):
         begin(tmp_path / "state", path, [1, 2])
     with pytest.raises(ValueError, match="created with 'nothing' as --delimiter, not ';'"):

@@ -56,15 +56,11 @@ def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending
 @pytest.mark.parametrize("ending", ["xlsx", "sav"])
 def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_path, ending):
     """From a spreadsheet or SPSS to answers in bands, and from these to a model."""
-    grades, words = (
-        ["under 25k", "25k to 50k", "50k or more"],
-        ["so poor", "quite plain", "so rich"],
-    )
+    grades = ["under 25k", "25k to 50k", "50k or more"]
+    words = ["so poor", "quite plain", "so rich"]
     notes = [f"number {i} of all, they live {words[i % 3]} now" for i in range(60)]
-    path, table = (
-        tmp_path / f"items.{ending}",
-        pl.DataFrame({"note": notes, "place": ["a", "b"] * 30}),
-    )
+    table = pl.DataFrame({"note": notes, "place": ["a", "b"] * 30})
+    path = tmp_path / f"items.{ending}"
     if ending == "sav":
         pytest.importorskip("pyreadstat").write_sav(table.to_pandas(), str(path))
     else:
@@ -76,11 +72,8 @@ def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_pa
     session.engine.close()
     export = ask("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
     labels = pl.read_csv(tmp_path / "labels.csv", infer_schema=False)
-    assert set(labels.select("lower", "upper").rows()) == {
-        (None, "25k"),
-        ("25k", "50k"),
-        ("50k", None),
-    }
+    ends = {(None, "25k"), ("25k", "50k"), ("50k", None)}
+    assert set(labels.select("lower", "upper").rows()) == ends
     words = shlex.split(export.output.splitlines()[-1])[1:-1]
     trained = ask(*words, tmp_path / "model")
     assert trained.exit_code == 0, trained.output
@@ -96,25 +89,21 @@ def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
-    [("a,1\na,2\n", "row 1: the id 'a' is empty or"), ("a,1\n,2\n", "row 2: the id ''")],
+    ("name", "content", "told"),
+    [
+        ("items.csv", "id,size\na,1\na,2\n", "row 1: the id 'a' is empty or not unique"),
+        ("items.csv", "id,size\na,1\n,2\n", "row 2: the id '' is empty or not unique"),
+        ("items.csv", "id,size\n", "a header but no rows"),
+        ("items.svm", "1 1:2\n", "no columns to show"),
+        ("missing.csv", None, "no such file"),
+        ("-", None, "not a pipe"),
+    ],
 )
-def test_an_id_names_one_item(tmp_path, rows, told):
-    (tmp_path / "items.csv").write_text("id,size\n" + rows)
+def test_items_are_rows_of_a_file_with_an_id_of_their_own(tmp_path, name, content, told):
+    if content:
+        (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=told):
-        read(tmp_path / "items.csv", id="id")
-
-
-@pytest.mark.parametrize("name", ["missing.csv", "-"])
-def test_items_must_be_in_a_file(tmp_path, name):
-    with pytest.raises(ValueError, match=r"no such file|not a pipe"):
-        read(tmp_path / name if name != "-" else name)
-
-
-def test_svmlight_rows_cannot_be_shown(tmp_path):
-    (tmp_path / "items.svm").write_text("1 1:2\n")
-    with pytest.raises(ValueError, match="no columns to show"):
-        read(tmp_path / "items.svm")
+        read(name if name == "-" else tmp_path / name, id="id")
 
 
 @pytest.fixture
@@ -148,18 +137,11 @@ def test_pictures_are_shown_and_not_learned_from(pictures):
     assert [items.image(*place) for place in nothing] == [None] * len(nothing)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../secret.png",
-        "link.png",
-        "up/secret.png",
-        "/etc/x.png",
-        "a/../../secret.png",
-        "../items-of-others/a.png",
-        "missing.png",
-    ],
-)
+OUTSIDE = ["../secret.png", "link.png", "up/secret.png", "/etc/x.png", "a/../../secret.png"]
+OUTSIDE += ["../items-of-others/a.png", "missing.png"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
     with pytest.raises(ValueError, match=r"row 2: the image .* is not a file in the folder"):
         read(with_pictures(pictures, "a.png", name))

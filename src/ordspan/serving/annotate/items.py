@@ -20,7 +20,7 @@ from ordspan.commands.jobs import STDIN, AnnotateJob, OpeningJob, options_of
 from ordspan.models.atomic import write_atomically
 from ordspan.serving.engine import BASE
 from ordspan.tables.encoder import Encoder, Recipe
-from ordspan.tables.files import check_columns, is_svmlight, open_file, sizes_of
+from ordspan.tables.files import is_svmlight, open_file, sizes_of
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.profile import ColumnChoice, NoFeatureError
 from ordspan.tables.reading import RowReader, open_rows
@@ -135,7 +135,6 @@ def read_items(job: AnnotateJob) -> Items:
         raise FileError(f"{name}: svmlight files have no columns to show; use a table")
     there = open_file(name, job.options).names
     identity = [] if job.id is None else [job.id]
-    check_columns(name, there, [*identity, *job.drop, *job.hide, *job.text])
     unlearned = [*identity, *job.drop, *job.hide]
     reader, whole = _read(job, unlearned, there)
     table = pl.DataFrame([_as_text(whole.table[column]) for column in there])
@@ -178,8 +177,6 @@ def _read(job: AnnotateJob, drop: Sequence[str], there: Sequence[str]) -> tuple[
         reader = RowReader(files, job.options, encoder, LabelColumns(), None, BadRows(REFUSE))
         reader.keep = keep
     batches = list(reader.batches())
-    if not batches:
-        raise FileError(f"{files[0]}: the file has a header, but no rows")
     X = np.concatenate([batch.X for batch in batches])
     table = pl.concat([batch.table for batch in batches], how="vertical_relaxed")
     rows = np.concatenate([batch.rows for batch in batches])
