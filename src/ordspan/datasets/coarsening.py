@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.datasets.sets import check_choice
 from ordspan.labels.ranks import encode, find_classes, read_labels
 
 RECIPES = {
@@ -26,8 +27,7 @@ def coarsen_ranks(
     recipe: str = "paper",
 ) -> tuple[Ranks, Ranks]:
     """Widen a random fraction of exact ranks to one of six ranges each, clipped to 1..K."""
-    if recipe not in RECIPES:
-        raise ValueError(f"unknown recipe {recipe!r}; choose one of {', '.join(RECIPES)}")
+    check_choice("recipe", recipe, tuple(RECIPES))
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}")
     offsets = np.array(RECIPES[recipe])

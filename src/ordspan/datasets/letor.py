@@ -113,11 +113,12 @@ def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
         Standardised rows and ranks 1..5.
     """
     check_choice("parts", parts, tuple(MSLR_PARTS))
-    files = _full_fold(MSLR_PARTS[parts], data_dir)
+    folder = data_folder(data_dir)
+    files = _full_fold(MSLR_PARTS[parts], folder) if folder else ()
     if files:
         source = f"full fold: {', '.join(file.name for file in files)}"
     else:
-        files, origins = zip(*(_sample_file(name, data_dir) for name in MSLR_SAMPLE), strict=True)
+        files, origins = zip(*(_sample_file(name, folder) for name in MSLR_SAMPLE), strict=True)
         source = "sample of 10,000 rows: " + ", ".join(origins)
     X, ranks = read_graded(files)
     names = tuple(f"feature {number}" for number in range(1, MSLR_FEATURES + 1))
@@ -135,11 +136,8 @@ def data_folder(data_dir: DataDir = None) -> Path | None:
     return folder
 
 
-def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
+def _full_fold(parts: tuple[str, ...], folder: Path) -> tuple[Path, ...]:
     """The files of a full fold in the data folder; empty if it has none."""
-    folder = data_folder(data_dir)
-    if folder is None:
-        return ()
     for fold in (folder, folder / "Fold1", folder / "MSLR-WEB10K" / "Fold1"):
         missing = [part for part in parts if not (fold / part).is_file()]
         if not missing:
@@ -150,12 +148,10 @@ def _full_fold(parts: tuple[str, ...], data_dir: DataDir) -> tuple[Path, ...]:
     return ()
 
 
-def _sample_file(name: str, data_dir: DataDir) -> tuple[Path, str]:
+def _sample_file(name: str, folder: Path | None) -> tuple[Path, str]:
     """A file of the data folder, plain or gzipped, or of the cache; and where it comes from."""
-    folder = data_folder(data_dir)
-    for known in (name, f"{name}.gz") if folder else ():
-        path = Path(folder or "", known)
-        if path.is_file():
+    for known in (name, f"{name}.gz"):
+        if folder and (path := folder / known).is_file():
             if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256[known]:
                 raise CorruptFile(
                     f"{path} is damaged or another version: its SHA-256 is not {SHA256[known]}; "

@@ -44,11 +44,8 @@ def synthetic(
     >>> synthetic(noise=0.0).truth.mae
     0.0
     """
-    for name, value, least in (
-        ("n", n, 1),
-        ("n_features", n_features, 1),
-        ("n_classes", n_classes, 2),
-    ):
+    sizes = {"n": (n, 1), "n_features": (n_features, 1), "n_classes": (n_classes, 2)}
+    for name, (value, least) in sizes.items():
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value!r}")
     if not 0 <= noise < np.inf:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from numbers import Real
@@ -79,10 +78,9 @@ class Grades:
                 f"label {grade!r} is not one of the grades {shown(np.asarray(self.order))}; "
                 f"list every grade {LIST_THEM}"
             )
-        sorted_grades(np.array([*self.order, grade]), LIST_THEM)  # refuses names and measurements
-        order = list(self.order)
-        insort(order, grade.item() if isinstance(grade, np.generic) else grade, key=float)
-        return Grades(order, given=False)
+        order = [*self.order, grade.item() if isinstance(grade, np.generic) else grade]
+        sorted_grades(np.array(order), LIST_THEM)  # refuses names and measurements
+        return Grades(sorted(order, key=float), given=False)
 
 
 def label_ends(y: Any) -> tuple[Any, Any]:
@@ -130,8 +128,7 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
         values = np.array(None)
     if values.dtype.kind not in "fiub" or values.ndim != 1:
         values = np.array([as_number(name, value) for name, value in x.items()])
-    if values.dtype.char != "d":
-        values = values.astype(np.float64)
+    values = values.astype(np.float64, copy=False)
     if not values @ values < MAX_SQ_NORM:
         for name, value in x.items():
             as_number(name, value)
