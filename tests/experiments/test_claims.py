@@ -124,7 +124,7 @@ def written(rows, path):
 
 def test_claims_file_holds_every_claim_with_its_effect(tmp_path):
     claims = make_claims(fake_results(datasets=("california", "abalone")))
-    rows = written(claims, tmp_path / "claims.csv")
+    rows = written([claim._asdict() for claim in claims], tmp_path / "claims.csv")
     assert {row["sentence"] for row in rows} == {each["words"] for each in PAPER["sentence"]}
     for claim, row in zip(claims, rows, strict=True):
         effect = float(row["effect"]) if row["effect"] else None
@@ -154,5 +154,5 @@ def test_summary_agrees_with_the_errors(tmp_path):
 
 def test_one_run_has_no_standard_error_and_a_perfect_fixed_ranker_no_ratio():
     rows = fake_results(runs=1, level={"hindsight": 0.0}, fractions=(0,)).summary()
-    assert {row.hindsight_ratio for row in rows} == {None}
-    assert all(np.isnan(row.sem) for row in rows)
+    assert {row["hindsight_ratio"] for row in rows} == {None}
+    assert all(np.isnan(row["sem"]) for row in rows)

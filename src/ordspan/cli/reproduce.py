@@ -37,8 +37,7 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
             )
         folder, counts = job.report_only or job.out, count_verdicts(outcome.claims)
         if json:
-            rows = [row._asdict() for row in outcome.summary]
-            print_json({"summary": rows, "claims": counts, "out": folder})
+            print_json({"summary": outcome.summary, "claims": counts, "out": folder})
             return
         print_summary(outcome)
         hold, fail, not_run = counts.values()
@@ -54,10 +53,11 @@ def print_summary(outcome: Outcome) -> None:
     """Print the final errors."""
     rows = []
     for row in outcome.summary:
-        labels = "exact" if row.labels == 0 else f"{row.labels} % ranges"
-        C = "" if row.C is None else f"{row.C:g}"
-        mae = f"{row.mae:.3f}" + (f" ± {row.sem:.3f}" if row.runs > 1 else "")
-        rows.append((row.dataset, labels, row.algorithm, C, mae, f"{row.interval_mae:.3f}"))
+        labels = f"{row['labels']} % ranges" if row["labels"] else "exact"
+        C = "" if row["C"] is None else f"{row['C']:g}"
+        mae = f"{row['mae']:.3f}" + (f" ± {row['sem']:.3f}" if row["runs"] > 1 else "")
+        used = f"{row['interval_mae']:.3f}"
+        rows.append((row["dataset"], labels, row["algorithm"], C, mae, used))
     title = "Mean absolute error after the last trial (± standard error)"
     heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
     show(table(title, heads, rows, "data set", "algorithm"))

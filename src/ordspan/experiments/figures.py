@@ -78,15 +78,17 @@ class Panel(NamedTuple):
         axes.tick_params(labelsize=8)
 
 
-def make_panels(results: Results) -> dict[str, list[Panel]]:
+Panels = dict[str, list[Panel]]
+"""The panels of each figure, by its name."""
+
+
+def make_panels(results: Results) -> Panels:
     """The panels of each figure.
 
     Figure 1 has one for each data set and percentage, figure 2 one for each data set, if there are
     ranges. Regret and thresholds are of the first run with the smallest percentage.
     """
-    panels: dict[str, list[Panel]] = {
-        name: [] for name in ("figure1", "figure2", "regret", "thresholds")
-    }
+    panels: Panels = {name: [] for name in ("figure1", "figure2", "regret", "thresholds")}
 
     def add(figure: str, dataset: str, key: Any, kind: str, draw: Any, *what: Any) -> None:
         name = "-".join([figure, dataset, *str(key).split()])
@@ -232,7 +234,7 @@ def grid(panels: list[Panel], columns: int, runs: int) -> Figure:
     return figure
 
 
-def write_figures(results: Results, panels: dict[str, list[Panel]], folder: Path) -> None:
+def write_figures(results: Results, panels: Panels, folder: Path) -> None:
     """The paper's figures as PNG and PDF, without dates, so that files are reproducible."""
     import matplotlib
 

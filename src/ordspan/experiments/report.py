@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import isnan
 from typing import Any
 
 from ordspan.experiments.claims import (
@@ -17,8 +18,8 @@ from ordspan.experiments.claims import (
     count_verdicts,
     labels_text,
 )
-from ordspan.experiments.figures import Panel, dataset_title, look_of, one_panel
-from ordspan.experiments.results import Results, SummaryRow
+from ordspan.experiments.figures import Panels, dataset_title, look_of, one_panel
+from ordspan.experiments.results import Results
 from ordspan.pages import figure_svg, fill_template, table_row, terms
 
 SIGNS = dict(zip(VERDICTS, "✓✗–", strict=True))
@@ -31,10 +32,7 @@ SHOWS = {
 
 
 def report_page(
-    results: Results,
-    panels: dict[str, list[Panel]],
-    claims: list[Claim],
-    summary: list[SummaryRow],
+    results: Results, panels: Panels, claims: list[Claim], summary: list[dict[str, Any]]
 ) -> str:
     """The whole page, from the results and what was made from them."""
     settings, counts = results.settings, count_verdicts(claims)
@@ -106,13 +104,15 @@ def _claim(claim: Claim, panels: set[str]) -> str:
     return f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n"
 
 
-def _summary_row(row: SummaryRow) -> str:
-    numbers = [f"{value:.4f}".replace("nan", "–") for value in (row.mae, row.sem, row.interval_mae)]
-    strength = "–" if row.C is None else f"{row.C:g}"
-    ratio = "–" if row.hindsight_ratio is None else f"{row.hindsight_ratio:.3f}"
-    names = [dataset_title(row.dataset), labels_text(row.labels), row.algorithm, strength]
-    texts = [*names, *numbers, str(row.trials), str(row.runs), ratio]
-    return table_row(texts, f'data-dataset="{row.dataset}"')
+def _summary_row(row: dict[str, Any]) -> str:
+    forms = {"C": "g", "mae": ".4f", "sem": ".4f", "interval_mae": ".4f", "hindsight_ratio": ".3f"}
+    numbers = {
+        name: "–" if row[name] is None or isnan(row[name]) else format(row[name], form)
+        for name, form in forms.items()
+    }
+    names = {"dataset": dataset_title(row["dataset"]), "labels": labels_text(row["labels"])}
+    texts = map(str, (row | names | numbers).values())
+    return table_row(list(texts), f'data-dataset="{row["dataset"]}"')
 
 
 def _words(value: Any) -> str:

@@ -27,7 +27,7 @@ from ordspan.experiments.claims import Claim, make_claims
 from ordspan.experiments.figures import make_panels, write_figures
 from ordspan.experiments.protocol import FIXED, GRID, HINDSIGHT_RUNS, Curve, kept_trials
 from ordspan.experiments.report import report_page
-from ordspan.experiments.results import Results, SummaryRow, naming_damaged, table_type, write_table
+from ordspan.experiments.results import Results, naming_damaged, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
 
 BOUNDED = Curve("PA-I")
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     """The results of a folder, and what was made from them."""
 
     results: Results
-    summary: list[SummaryRow]
+    summary: list[dict[str, Any]]
     claims: list[Claim]
 
 
@@ -86,7 +86,7 @@ def write_outputs(folder: Path) -> Outcome:
     results = Results.load(folder / "results.npz")
     summary, claims, panels = results.summary(), make_claims(results), make_panels(results)
     write_table(summary, folder / "summary.csv")
-    write_table(claims, folder / "claims.csv")
+    write_table([claim._asdict() for claim in claims], folder / "claims.csv")
     write_figures(results, panels, folder)
     page = report_page(results, panels, claims, summary)
     (folder / "report.html").write_text(page, encoding="utf-8", newline="\n")

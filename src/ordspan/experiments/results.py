@@ -50,21 +50,6 @@ class Cell(NamedTuple):
     algorithm: str
 
 
-class SummaryRow(NamedTuple):
-    """Final errors of one curve; the fields are the columns of summary.csv."""
-
-    dataset: str
-    labels: int  # per cent of interval labels
-    algorithm: str
-    C: float | None
-    mae: float  # against exact labels, mean over runs
-    sem: float  # standard error of mae; nan with a single run, where 0 would look like certainty
-    interval_mae: float  # against the labels it was trained on
-    trials: int
-    runs: int
-    hindsight_ratio: float | None  # mae relative to the best fixed ranker, on its runs
-
-
 class Results:
     """The table of results with its settings.
 
@@ -118,24 +103,24 @@ class Results:
         spread = running.std(axis=0, ddof=1) if runs > 1 else np.zeros(points)
         return running.mean(axis=0), spread / np.sqrt(runs)
 
-    def summary(self) -> list[SummaryRow]:
-        """Final errors of every curve."""
+    def summary(self) -> list[dict[str, Any]]:
+        """Final errors of every curve; the keys are the columns of summary.csv."""
         rows = []
         for cell in self.cells:
             final, C = self.final(cell), float(self.rows[cell]["C"])
             mae, sem = (float(numbers[-1]) for numbers in self.curve(cell))
             best = self.final(cell._replace(algorithm=HINDSIGHT))
-            row = SummaryRow(
-                *cell,
-                C=None if np.isnan(C) else C,
-                mae=mae,
-                sem=sem if final.size > 1 else np.nan,
-                interval_mae=float(self.final(cell, interval=True).mean()),
-                trials=int(self.trials[-1]),
-                runs=final.size,
-                hindsight_ratio=final[: best.size].mean() / best.mean() if best.any() else None,
-            )
-            rows.append(row)
+            ratio = final[: best.size].mean() / best.mean() if best.any() else None
+            row = {
+                "C": None if np.isnan(C) else C,
+                "mae": mae,  # against exact labels, mean over runs
+                "sem": sem if final.size > 1 else np.nan,  # of one run, 0 would look like certainty
+                "interval_mae": float(self.final(cell, interval=True).mean()),  # to labels used
+                "trials": int(self.trials[-1]),
+                "runs": final.size,
+                "hindsight_ratio": ratio,  # mae over that of the best fixed ranker, on its runs
+            }
+            rows.append(cell._asdict() | row)
         return rows
 
 
@@ -148,10 +133,10 @@ def naming_damaged(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is damaged; delete it and run again ({error})") from None
 
 
-def write_table(rows: Sequence[Any], path: Path) -> None:
-    """Write named tuples as a CSV file."""
+def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write rows with the same keys as a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows[0]._fields)
+        writer.writerow(rows[0])
         for row in rows:
-            writer.writerow(f"{value:.9g}" if isinstance(value, float) else value for value in row)
+            writer.writerow(f"{v:.9g}" if isinstance(v, float) else v for v in row.values())
