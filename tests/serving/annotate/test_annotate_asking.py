@@ -59,15 +59,18 @@ def test_only_the_first_answer_to_an_item_tests_the_model():
     assert [said.event.id for said in history.replies.values() if said.tests] == [third.id]
 
 
-def model_of(n_features=2, seed=0):
+def model_of():
     """A model that has learned and is calibrated."""
-    recipe = Recipe(tuple(f"x{j}" for j in range(n_features)), standardise=False)
-    model = untrained(Encoder(recipe), np.arange(1, K + 1))
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(300, n_features))
+    model = untrained(Encoder(Recipe(("x0", "x1"), standardise=False)), np.arange(1, K + 1))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
     ranks = np.digitize(X.sum(axis=1) + rng.normal(0, 1, 300), [-1, 0, 1]) + 1
     model.learner.learn_many(X, ranks, ranks, calibration=model.calibration)
     return model
+
+
+def features_of(n_items):
+    return np.random.default_rng(1).normal(size=(n_items, 2))
 
 
 def earned(n_items, answered=()):
@@ -107,10 +110,9 @@ def test_everyone_meets_the_items_in_the_same_random_order_and_each_once():
 def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
     """Heads and tails of what comes next, and of whether the guess is shown."""
     n_items, model = 3000, model_of()
-    X = np.random.default_rng(1).normal(size=(n_items, 2))
 
     def coins(seed, name):
-        asker, (events, history) = Asker(n_items, seed, X), earned(n_items)
+        asker, (events, history) = Asker(n_items, seed, features_of(n_items)), earned(n_items)
         made = []
         for item in range(400):
             question = asker.ask(history, model, name)
@@ -129,8 +131,7 @@ def test_coins_are_fair_and_decided_by_seed_annotator_and_number_of_answers():
 
 def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
     n_items, model = 200, model_of()
-    X = np.random.default_rng(1).normal(size=(n_items, 2))
-    asker = Asker(n_items, seed=0, features=X)
+    asker = Asker(n_items, seed=0, features=features_of(n_items))
     events, history = earned(n_items)
     known, entropy = asker.predictions(model)
     widths = known.high - known.low
@@ -152,21 +153,19 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered():
 
 
 def test_when_all_are_answered_the_widest_is_one_that_this_annotator_has_not_seen():
-    n_items, model = 60, model_of()
-    X = np.random.default_rng(1).normal(size=(n_items, 2))
+    n_items = 60
     events, history = earned(n_items, answered=range(n_items - ENOUGH))
     assert (history.answered > 0).all()
-    questions = all_asked(Asker(n_items, 0, X), history, events, "ann", model)
+    asker = Asker(n_items, 0, features_of(n_items))
+    questions = all_asked(asker, history, events, "ann", model_of())
     assert sorted(q.item for q in questions) == list(range(n_items))
     assert {q.asked_by for q in questions} == {"random", "widest"}
 
 
 @pytest.mark.parametrize(("guess", "shares"), [("show", {1}), ("hide", {0}), ("half", {0, 1})])
 def test_guesses_are_shown_to_all_to_none_or_to_a_half(guess, shares):
-    n_items, model = 60, model_of()
-    X = np.random.default_rng(1).normal(size=(n_items, 2))
-    events, history = earned(n_items)
-    asker, shown = Asker(n_items, 0, X, guess), set()
+    model, (events, history) = model_of(), earned(60)
+    asker, shown = Asker(60, 0, features_of(60), guess), set()
     for _ in range(30):
         question = asker.ask(history, model, "ann")
         assert question.guess is not None

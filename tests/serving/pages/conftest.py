@@ -9,6 +9,7 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 import pytest
+from acting import ready
 from filelock import FileLock
 
 from ordspan.serving.annotate.app import KINDS, PAGES
@@ -114,7 +115,7 @@ def fake():
 
 @pytest.fixture
 def open_page(browser, fake):
-    """Open a page; at the end its console must hold no error.
+    """Open a page and wait for the first item; at the end its console must hold no error.
 
     ``name`` is the annotator as of an earlier visit; failed requests are no errors of a page
     where the test makes them fail (``faulty``).
@@ -138,6 +139,8 @@ def open_page(browser, fake):
             remember = f"localStorage.setItem('ordspan.annotator', {json.dumps(name)})"
             page.add_init_script(remember)
         page.goto(f"http://{host}{path}")
+        if name and not fake.token and path == "/":
+            ready(page)
         return page
 
     yield opening

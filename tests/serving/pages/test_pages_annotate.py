@@ -32,7 +32,6 @@ def test_a_name_is_asked_first_and_kept(fake, open_page):
 
 def test_nothing_is_chosen_before_the_first_touch(fake, open_page):
     page = open_page()
-    ready(page)
     shows(page, "#chosen", "nothing selected")
     shows(page, "#give", "Choose a grade first")
     for handle in page.get_by_role("slider").all():
@@ -77,7 +76,6 @@ def test_keys_alone_choose_a_grade_or_a_range(fake, open_page, grades):
 def test_handles_follow_the_slider_pattern(fake, open_page):
     fake.grades = [f"g{rank}" for rank in range(1, 31)]
     page = open_page()
-    ready(page)
     low, high = (page.get_by_role("slider", name=f"{end} grade") for end in ("lowest", "highest"))
 
     def says(handle, **values):
@@ -102,7 +100,6 @@ def test_handles_follow_the_slider_pattern(fake, open_page):
 def test_a_click_is_exact_and_a_drag_is_a_range(fake, open_page):
     fake.grades = list("abcde")
     page = open_page()
-    ready(page)
     page.mouse.click(*grade_point(page, 2))
     shows(page, "#chosen", "b")
     drag(page, grade_point(page, 4), grade_point(page, 3))
@@ -120,7 +117,6 @@ def test_a_click_is_exact_and_a_drag_is_a_range(fake, open_page):
 def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
     fake.grades = [str(rank) for rank in range(1, 101)]
     page = open_page(**PHONE)
-    ready(page)
     page.tap("[data-end=high][data-by='1']")
     shows(page, "#chosen", "51")
     page.tap("[data-end=low][data-by='-1']")
@@ -135,7 +131,6 @@ def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
 def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
     fake.items = [[{"name": "text", "kind": "text", "value": "long\n" * 80}]]
     page = open_page(**PHONE)
-    ready(page)
     swipe(page, grade_point(page, 1), grade_point(page, 2))
     shows(page, "#chosen", "low to mid")
     x, y = grade_point(page, 3)
@@ -146,7 +141,6 @@ def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
 
 def test_what_is_pressed_twice_acts_once(fake, open_page):
     page = open_page()
-    ready(page)
     press(page, "2")
     for row, key in enumerate(("Enter", "s"), 2):
         for _ in range(12):  # held down so long that it repeats
@@ -166,7 +160,6 @@ def test_what_is_pressed_twice_acts_once(fake, open_page):
 
 def test_take_back_shows_the_item_with_its_answer(fake, open_page):
     page = open_page(faulty=True)
-    ready(page)
     press(page, "u")
     shows(page, "#trouble", "ann has no answer that can be undone.")
     press(page, "2", "Shift+ArrowRight", "Enter")
@@ -192,7 +185,6 @@ def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
     fake.grades, fake.show_guess = list("abcde"), True
     fake.guess = {"lower": 2, "upper": 3, "grade": 3}
     page = open_page()
-    ready(page)
     expect(page.locator("#guess-words")).to_contain_text("b to c")
     press(page, "h")
     ready(page, 2)
@@ -211,7 +203,6 @@ def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
 def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
     fake.guess = {"lower": 1, "upper": 1, "grade": 1}
     page = open_page()
-    ready(page)
     marker = page.locator(".marker")
     expect(marker).to_be_hidden()
     expect(page.locator("#guess-words")).not_to_contain_text("low")
@@ -230,7 +221,6 @@ def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
 def test_the_end_is_friendly_and_can_be_taken_back(fake, open_page):
     fake.items = fake.items[:1]
     page = open_page()
-    ready(page)
     press(page, "1", "Enter")
     expect(page.locator("#done")).to_contain_text("--export labels.csv")
     expect(page.locator("#done")).to_contain_text("You answered 1 of 1 items.")
@@ -246,7 +236,6 @@ def test_texts_are_shown_as_texts(fake, open_page):
     fake.items = [[*cells, {"name": "empty", "kind": "text", "value": ""}]]
     fake.guess, fake.show_guess = {"lower": 1, "upper": 2, "grade": 1}, True
     page = open_page(name=HOSTILE)
-    ready(page)
     press(page, "1", "Shift+ArrowRight")
     shows(page, "#chosen", f"{HOSTILE} to {TURNED}")
     assert page.locator("#cells dd").all_inner_texts() == [HOSTILE, HOSTILE, "empty"]
@@ -265,7 +254,6 @@ def test_pictures_are_named_after_their_column(fake, open_page):
 
 def test_the_keys_are_shown_and_letters_can_be_switched_off(fake, open_page):
     page = open_page()
-    ready(page)
     press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
     press(page, "s", "Enter")  # no keys of the page while it is open
@@ -281,7 +269,6 @@ def test_the_keys_are_shown_and_letters_can_be_switched_off(fake, open_page):
 @pytest.mark.parametrize("fault", ["drop", "late drop", 503, 500])
 def test_an_answer_is_tried_again_under_its_key(fake, open_page, fault):
     page = open_page(faulty=True)
-    ready(page)
     fake.faults = [fault]
     press(page, "2", "Enter", "Enter", "s")  # what is pressed meanwhile is not another answer
     expect(page.locator("#trouble")).to_contain_text("Trying again")
@@ -302,7 +289,6 @@ def test_an_answer_is_tried_again_under_its_key(fake, open_page, fault):
 def test_a_reload_asks_first_and_sends_what_was_not_yet_taken(fake, open_page):
     page, asked = open_page(faulty=True), []
     page.on("dialog", lambda dialog: asked.append(dialog.type) or dialog.accept())
-    ready(page)
     fake.faults = ["late drop", *["drop"] * 50]
     press(page, "3", "Enter")
     expect(page.locator("#trouble")).to_contain_text("Trying again")
@@ -316,7 +302,6 @@ def test_a_reload_asks_first_and_sends_what_was_not_yet_taken(fake, open_page):
 
 def test_a_refused_answer_is_shown_and_can_be_mended(fake, open_page):
     page = open_page(faulty=True)
-    ready(page)
     fake.faults = [422]
     press(page, "2", "Enter")
     shows(page, "#trouble", "The queue is full.")

@@ -1,7 +1,7 @@
 """Both pages fit a phone and a thumb, and axe-core finds nothing serious, light and dark."""
 
 import pytest
-from acting import PHONE, expect, press, ready, shows
+from acting import PHONE, expect, press, shows
 
 LIKERT = ["strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"]
 HUNDRED = [str(rank) for rank in range(1, 101)]
@@ -27,14 +27,8 @@ PROGRESS = {
     "best_constant": 0.95,
     "coverage": {"contains": 0.86, "meets": 0.94, "asked": 0.9},
     "annotators": [
-        {
-            "name": "<b>ann</b>",
-            "answers": 40,
-            "skips": 1,
-            "per_minute": 5.2,
-            "range_share": 0.3,
-            "mean_width": 1.4,
-        }
+        {"name": "<b>ann</b>", "answers": 40, "skips": 1}
+        | {"per_minute": 5.2, "range_share": 0.3, "mean_width": 1.4}
     ],
     "agreement": {"items": 9, "pairs": 12, "same": 0.44, "meet": 0.89, "gap": 0.22},
     "anchoring": {"shown": {"n": 20, "distance": 0.41}, "hidden": {"n": 1, "distance": 0.83}},
@@ -64,7 +58,6 @@ def test_an_item_fits_a_phone_and_a_thumb(fake, open_page, grades):
     fake.grades, fake.items = grades, [CELLS]
     fake.guess, fake.show_guess = {"lower": 2, "upper": 2, "grade": 2}, True
     page = open_page(**PHONE)
-    ready(page)
     check_fits_a_phone_and_a_thumb(page)  # with the handles at the ends of the scale
     press(page, "1", "Shift+ArrowRight")
     check_fits_a_phone_and_a_thumb(page)
@@ -96,7 +89,6 @@ def test_axe_finds_nothing_serious_where_people_annotate(fake, open_page, axe, s
     fake.items = [CELLS]
     fake.guess, fake.show_guess = {"lower": 1, "upper": 2, "grade": 2}, True
     page = open_page(color_scheme=scheme)
-    ready(page)
     assert violations(page, axe) == []
     press(page, "2", "?")
     assert violations(page, axe) == []
