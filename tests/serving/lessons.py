@@ -2,20 +2,19 @@
 
 import json
 import shutil
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from files_to_train import make_rows, write_rows
+from files_to_train import make_rows
 
-from ordspan.commands.train import TrainJob, train
-from ordspan.models.file import from_bytes, to_bytes
+from ordspan.commands.models import read_table_model
+from ordspan.models.file import to_bytes
 from ordspan.serving.engine import copy_model, empty_model, learn, untrained, warm_up
 from ordspan.serving.log import Event
 from ordspan.serving.records import RecordReader
 from ordspan.tables.encoder import Encoder, Recipe
+from serving.served import model_file
 
 GRADES = np.array([1, 2, 3, 4])
 KINDS = ("empty", "hashed", "fixed", "words", "kernel", "svmlight")
@@ -35,12 +34,7 @@ def start(kind):
         words = {"job": ["cook"] * 100} if kind == "words" else {}
         encoder.features(make_rows(100)[0][:, :2].copy(), words and pl.DataFrame(words), learn=True)
         return untrained(encoder, GRADES)
-    with tempfile.TemporaryDirectory() as folder:
-        path = write_rows(Path(folder), "txt" if kind == "svmlight" else "csv", *make_rows(60))
-        how = {"label": "grade", "learner": "kernel", "budget": 12}
-        model = Path(folder) / "model"
-        train(TrainJob(path, model, **({} if kind == "svmlight" else how)))
-        return from_bytes((Path(folder) / "model").read_bytes(), "model")
+    return read_table_model(model_file(kind))
 
 
 def lessons(kind, n_rows, seed=0, key=None):

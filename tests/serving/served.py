@@ -38,6 +38,7 @@ def model_file(kind: str) -> Path:
         job = TrainJob(write_rows(folder, "txt", *make_rows(300)), model)
     else:
         learner = {"learner": kind} if kind in ("kernel", "svm") else {}
+        learner |= {"budget": 12} if kind == "kernel" else {}
         learner |= {"cut": [2, 3, 4]} if kind == "bands" else {}
         rows = write_rows(folder, "csv", *make_rows(300))
         job = TrainJob(rows, model, label="grade", **learner)
@@ -55,15 +56,8 @@ def mixed_file(folder: Path) -> Path:
         size, town = rng.normal(), rng.choice(["Ulm", "Aach", ""])
         price = f"{rng.integers(1000, 9999)}.{rng.integers(10)}"
         grade = GRADES[int(np.digitize(size + (town == "Ulm"), [-0.3, 0.8]))]
-        write.writerow(
-            [
-                "" if number % 9 == 0 else f"{size:.2f}",
-                price,
-                town,
-                f"word{number % 70} {town}",
-                grade,
-            ]
-        )
+        size = "" if number % 9 == 0 else f"{size:.2f}"
+        write.writerow([size, price, town, f"word{number % 70} {town}", grade])
     path = folder / "mixed.csv"
     path.write_text(lines.getvalue())
     return path

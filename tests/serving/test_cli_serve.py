@@ -114,12 +114,8 @@ def test_labels_are_exported_as_a_table_for_train(tmp_path):
     state, out = tmp_path / "state", tmp_path / "labels.csv"
     assert "nothing to export" in ask("serve", "--state", state, "--export", out).output
     with serving(state, empty("a,b", text=["b"])) as client:
-        for key, label, note in (
-            ("k1", "2-3", "@x"),
-            ("k2", 4, "-5"),
-            ("k3", 1, "=y"),
-            ("k4", 1, 7),
-        ):
+        labels = [("k1", "2-3", "@x"), ("k2", 4, "-5"), ("k3", 1, "=y"), ("k4", 1, 7)]
+        for key, label, note in labels:
             client.post("/learn", json={"a": -1.5, "b": note, "label": label, "key": key})
         client.post("/undo", json={"key": "k3"})
         answer = ask("serve", "--state", state, "--export", out)  # while it is served
