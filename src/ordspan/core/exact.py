@@ -99,7 +99,9 @@ def central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated
 # On one linear piece, with n thresholds on their linear part, -s h(u) = drive - (u - landing) slope
 # with slope = sigma + s n. At a corner, where a threshold becomes linear or ceases to be, n changes
 # by 1 and h is continuous, so drive changes by s times the distance of the corner. Four corners can
-# come next, one for each index.
+# come next, one for each index. Each turn moves one index by one, always in the same direction, and
+# none moves beyond its end (the pulling ones stop at the label, the opposing ones at the infinite
+# edges), so the walk ends.
 #
 # Newton's method on the same sums (svm.py has it, where thresholds are not sorted) also ends on the
 # piece of the root, but a pass takes 1.2 times as long at 5 ranks, and 1.5 times for PA-I at 100.

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.labels.amounts import BRACKETS, edges_of, is_bracket, read_amount, read_bracket
+from ordspan.labels.amounts import (
+    BRACKETS,
+    band_ranks,
+    edges_of,
+    is_bracket,
+    read_amount,
+    read_bracket,
+)
 from ordspan.labels.forms import (
     OPEN,
     is_no_answer,
@@ -128,8 +135,8 @@ class LabelReader:
             low, high = read_bracket(text, self._edges)
         except ValueError as error:
             raise ValueError(f"{error}{_if_no_answer(text)}") from None
-        lower = bisect_right(self._edges, low) + 1
-        upper = max(lower, bisect_left(self._edges, high) + 1)
+        ranks = band_ranks(np.array([[low, high]]), self._edges)
+        lower, upper = (int(rank[0]) for rank in ranks)
         if low < high:
             starts_before = lower > 1 and self._edges[lower - 2] < low
             if starts_before or (upper <= len(self._edges) and high < self._edges[upper - 1]):

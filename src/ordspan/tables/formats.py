@@ -1,4 +1,4 @@
-"""Tables in files as frames of Polars: CSV, JSON lines, Parquet, Arrow and Excel."""
+"""Tables in files as frames of Polars: CSV, JSON lines, Excel, SPSS, Stata, Parquet and Arrow."""
 
 from __future__ import annotations
 
