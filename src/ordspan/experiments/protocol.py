@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,8 +86,7 @@ class Curve(NamedTuple):
         """A new learner; the seed is used by randomised ones."""
         shape, C = (data.X.shape[1], data.n_classes), C or 1.0
         if self.algorithm in VARIANTS:
-            made: Any = partial(LinearLearner, solver=self.solver, balanced=False)
-            return made(*shape, self.algorithm, C, self.average)
+            return LinearLearner(*shape, self.algorithm, C, self.average, solver=self.solver)
         if self.algorithm in MULTICLASS:
             return MulticlassPALearner(*shape, MULTICLASS[self.algorithm], C)
         if self.algorithm == "OAP-BPM":

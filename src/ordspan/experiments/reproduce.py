@@ -194,10 +194,9 @@ def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback
         one.strengths = {key: GRID[number] for key, number in zip(tuned, best, strict=True)}
         sums = finished({f"{name} {block[0]}": (one.error_runs, block) for block in blocks})
         # in this thread: it is Python that would keep the compiled code of others waiting
-        table = kept(f"{name} paths", one.table_without_errors, thresholds)
-        table["error_sums"], table["interval_error_sums"] = np.concatenate(sums).transpose(
-            2, 1, 0, 3
-        )
+        table = kept(f"{name} table", one.table_without_errors, thresholds)
+        errors, interval_errors = np.concatenate(sums).transpose(2, 1, 0, 3)
+        table["error_sums"], table["interval_error_sums"] = errors, interval_errors
         tables.append(table)
     return np.concatenate(tables)
 

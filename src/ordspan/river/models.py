@@ -19,14 +19,9 @@ from ordspan.labels.ranks import is_open_value
 from ordspan.learners import Calibration, Learner, LinearLearner, PRankLearner
 from ordspan.learners.base import rank_among
 from ordspan.learners.linear import DEFAULT_C
-from ordspan.learners.rows import RowValueError
 from ordspan.wording import shown
 
 LIST_THEM = "in classes=[...]"
-OVERFLOW = (
-    "the score overflows, because the weights have grown too large; scale the features, for "
-    "example with preprocessing.StandardScaler, or choose a smaller C"
-)
 
 
 class Grades:
@@ -178,14 +173,6 @@ def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
     return sp.csr_array((rows.data, columns[rows.indices], rows.indptr), shape)[:, :n_features]
 
 
-def _finite(call: Callable[..., Any], *rows: Any, **options: Any) -> Any:
-    """What a learner returns for rows that are checked: only its own weights can be too large."""
-    try:
-        return call(*rows, **options)
-    except RowValueError:
-        raise ValueError(OVERFLOW) from None
-
-
 class OrdinalClassifier(base.MiniBatchClassifier):
     """Base of the models; subclasses define the parameters and the learner.
 
@@ -242,8 +229,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         grades, low, high = self._grades.read(y)
         learner, calibration = self._grown(len(self._columns) + len(new), grades)
         if learner is not None and calibration is not None:
-            score = _finite(learner.latent_sparse, values, columns)
-            _finite(learner.learn_sparse, values, columns, low, high)
+            score = learner.latent_sparse(values, columns)
+            learner.learn_sparse(values, columns, low, high)
             calibration.observe_one(score, low, high)
         self._columns.update(new)
         self._learner, self._calibration, self._grades = learner, calibration, grades
@@ -307,7 +294,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         learner, calibration = self._grown(len(self._columns) + len(new), grades)
         if learner is not None:
             moved = with_columns(rows, columns, learner.n_features)
-            _finite(learner.learn_many, moved, *ends.T, calibration=calibration)
+            learner.learn_many(moved, *ends.T, calibration=calibration)
         self._columns.update(new)
         self._learner, self._calibration = learner, calibration
 
@@ -331,7 +318,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return None
         columns, _ = self._numbered(x)
         is_old = columns < len(self._columns)
-        return _finite(learner.latent_sparse, values[is_old], columns[is_old])
+        return learner.latent_sparse(values[is_old], columns[is_old])
 
     def _scores(self, X: Any) -> Any:
         """Score of each row of a data frame; None before there is a learner."""
@@ -339,7 +326,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         if learner is None:
             return [None] * len(X)
         columns, _ = self._numbered(X.columns)
-        return _finite(learner.latent, with_columns(rows, columns, learner.n_features))
+        return learner.latent(with_columns(rows, columns, learner.n_features))
 
     def _predicted(self, scores: Any) -> list[Any]:
         """The grade of each score; without a learner the only grade seen so far, if any."""
