@@ -134,6 +134,12 @@ def brief(value: Any) -> str:
     return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"
 
 
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is not one of the choices, and list them."""
+    if value not in (known := list(choices)):
+        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the user's line, not of one in this or another library."""
     frame: FrameType | None = sys._getframe(1)

@@ -5,16 +5,9 @@ from typing import Any
 
 from ordspan.datasets.coarsening import coarsen
 from ordspan.datasets.letor import CorruptFile, DataDir, DataUnavailable, data_folder, mslr
-from ordspan.datasets.sets import (
-    Dataset,
-    Truth,
-    abalone,
-    california,
-    check_choice,
-    income,
-    parkinson,
-)
+from ordspan.datasets.sets import Dataset, Truth, abalone, california, income, parkinson
 from ordspan.datasets.synthetic import synthetic
+from ordspan.wording import check_choice
 
 __all__ = [
     "NAMES",

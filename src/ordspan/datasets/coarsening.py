@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.datasets.sets import check_choice
 from ordspan.labels.ranks import encode, find_classes, read_labels
+from ordspan.wording import check_choice
 
 RECIPES = {
     # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
@@ -27,7 +27,7 @@ def coarsen_ranks(
     recipe: str = "paper",
 ) -> tuple[Ranks, Ranks]:
     """Widen a random fraction of exact ranks to one of six ranges each, clipped to 1..K."""
-    check_choice("recipe", recipe, tuple(RECIPES))
+    check_choice("recipe", recipe, RECIPES)
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}")
     offsets = np.array(RECIPES[recipe])

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from ordspan.core.state import Ranks
-from ordspan.datasets.sets import Dataset, Floats, check_choice, standardise
+from ordspan.datasets.sets import Dataset, Floats, standardise
 from ordspan.tables.rows import FileError
 from ordspan.tables.svmlight import SparseRows, SvmlightFile
 from ordspan.tables.text import Text
+from ordspan.wording import check_choice
 
 DataDir = str | os.PathLike[str] | None
 MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
@@ -112,7 +113,7 @@ def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
     Dataset
         Standardised rows and ranks 1..5.
     """
-    check_choice("parts", parts, tuple(MSLR_PARTS))
+    check_choice("parts", parts, MSLR_PARTS)
     folder = data_folder(data_dir)
     files = _full_fold(MSLR_PARTS[parts], folder) if folder else ()
     if files:

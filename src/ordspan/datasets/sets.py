@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.wording import check_choice
 
 Floats = NDArray[np.float64]
 
@@ -141,12 +142,6 @@ def bin_ranks(values: ArrayLike, edges: Sequence[float]) -> Ranks:
             f"row {row}: {numbers[row]} is outside the grades, [{edges[0]}, {edges[-1]})"
         )
     return np.searchsorted(np.asarray(edges), numbers, side="right").astype(np.int64)
-
-
-def check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    """Refuse an unknown value and list the known ones."""
-    if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
 
 
 def california() -> Dataset:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 import ordspan
 from ordspan.commands.jobs import ReproduceJob
 from ordspan.datasets import Dataset, DataUnavailable, load_dataset
-from ordspan.datasets.sets import check_choice
 from ordspan.experiments import protocol
 from ordspan.experiments.claims import Claim, make_claims
 from ordspan.experiments.figures import make_panels, write_figures
@@ -29,6 +28,7 @@ from ordspan.experiments.protocol import FIXED, GRID, HINDSIGHT_RUNS, Curve, kep
 from ordspan.experiments.report import report_page
 from ordspan.experiments.results import Results, naming_damaged, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.wording import check_choice
 
 BOUNDED = Curve("PA-I")
 """The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""

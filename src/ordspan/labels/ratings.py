@@ -18,7 +18,7 @@ from ordspan.labels.ranks import (
     read_column,
 )
 from ordspan.labels.text import rating_range
-from ordspan.wording import brief
+from ordspan.wording import brief, check_choice
 
 SPANS = ("quartiles", "all")
 
@@ -78,8 +78,7 @@ def from_ratings(ratings: Any, span: str = "quartiles", *, classes: Any = None) 
     array([[1, 2],
            [3, 3]])
     """
-    if span not in SPANS:
-        raise ValueError(f"unknown span {span!r}; choose from {', '.join(SPANS)}")
+    check_choice("span", span, SPANS)
     order, rows = None, ratings
     if hasattr(ratings, "columns") and hasattr(ratings, "shape"):
         columns, orders = zip(
