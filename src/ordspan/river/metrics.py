@@ -36,7 +36,7 @@ class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
 
     def __init__(self, classes: Any = None) -> None:
         self.classes = classes
-        self._grades = None if classes is None else Grades.listed(classes)
+        self._grades = None if classes is None else Grades(classes)
         super().__init__()
 
     @property

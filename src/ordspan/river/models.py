@@ -29,20 +29,16 @@ class Grades:
 
     Parameters
     ----------
+    classes : list or None
+        The grades as the user listed them: then no other grade is accepted.
     order : list
-        The grades from lowest to highest.
-    given : bool
-        Whether the user listed them: then no other grade is accepted.
+        Without such a list, the grades so far from lowest to highest.
     """
 
-    def __init__(self, order: list[Any], given: bool) -> None:
-        self.order, self.given = order, given
-        self.ranks = {grade: rank for rank, grade in enumerate(order, start=1)}
-
-    @classmethod
-    def listed(cls, classes: Any) -> Grades:
-        """The grades of a user's list; none yet without one."""
-        return cls([] if classes is None else check_classes(classes).tolist(), classes is not None)
+    def __init__(self, classes: Any, order: Iterable[Any] = ()) -> None:
+        self.given = classes is not None
+        self.order = check_classes(classes).tolist() if self.given else list(order)
+        self.ranks = {grade: rank for rank, grade in enumerate(self.order, start=1)}
 
     def read(self, y: Any) -> tuple[Grades, int, int]:
         """Lowest and highest rank of a label, and the grades with those that it adds."""
@@ -75,7 +71,7 @@ class Grades:
             )
         order = [*self.order, grade.item() if isinstance(grade, np.generic) else grade]
         sorted_grades(np.array(order), LIST_THEM)  # refuses names and measurements
-        return Grades(sorted(order, key=float), given=False)
+        return Grades(None, sorted(order, key=float))
 
 
 def label_ends(y: Any) -> tuple[Any, Any]:
@@ -186,7 +182,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
     def __init__(self) -> None:
         self._make_learner(1, 2)  # checks the parameters
         self._columns: dict[Any, int] = {}
-        self._grades = Grades.listed(self.classes)
+        self._grades = Grades(self.classes)
         self._learner: Learner | None = None
         self._calibration: Calibration | None = None
 
