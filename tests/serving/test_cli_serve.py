@@ -72,6 +72,12 @@ def test_a_folder_of_another_kind_is_refused(tmp_path):
     assert "is a state folder of ordspan annotate" in answer.output
 
 
+STARTS = {
+    "nothing": ((), "give one with --model, or --grades and --columns"),
+    "no columns": (("--grades", "1..5"), "both --grades and --columns"),
+    "no grades": (("--columns", "a"), "both --grades and --columns"),
+    "no model file": (("--model", "{tmp}/none"), "no such model file"),
+}
 WRONG = {
     "other machines without a token": (("--host", "0.0.0.0"), "--token-file"),
     "every address": (("--host", ""), "--token-file"),
@@ -86,28 +92,16 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", [*STARTS, *WRONG])
 def test_what_cannot_be_served_is_refused_with_a_sentence(name, tmp_path):
     (tmp_path / "weak").write_text("1234")
-    words, sentence = WRONG[name]
+    words, sentence = STARTS[name] if name in STARTS else WRONG[name]
     words = [word.format(tmp=tmp_path) for word in words]
-    refused = ask("serve", "--state", tmp_path / "state", *EMPTY, *words)
+    words = words if name in STARTS else [*EMPTY, *words]
+    refused = ask("serve", "--state", tmp_path / "state", *words)
     assert refused.exit_code == 1
     assert sentence in " ".join(refused.output.split())
     assert not (tmp_path / "state").exists(), "it would be in the way of the next try"
-
-
-def test_a_new_folder_needs_a_model_or_grades_and_columns(tmp_path):
-    for words, sentence in (
-        ((), "give one with --model, or --grades and --columns"),
-        (("--grades", "1..5"), "both --grades and --columns"),
-        (("--columns", "a"), "both --grades and --columns"),
-        (("--model", tmp_path / "none"), "no such model file"),
-    ):
-        refused = ask("serve", "--state", tmp_path / "state", *words)
-        assert refused.exit_code == 1
-        assert sentence in " ".join(refused.output.split())
-        assert not (tmp_path / "state").exists()
 
 
 def test_labels_are_exported_as_a_table_for_train(tmp_path):

@@ -1,10 +1,8 @@
 """Items, events and calls for the tests of annotation."""
 
-import asyncio
 import json
 from uuid import uuid4
 
-import httpx
 import numpy as np
 
 from ordspan.commands.jobs import AnnotateJob
@@ -12,6 +10,7 @@ from ordspan.serving.annotate.app import make_app
 from ordspan.serving.annotate.items import open_folder, read_items
 from ordspan.serving.annotate.session import Session
 from ordspan.serving.log import Event
+from serving.served import TestClient
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -47,19 +46,12 @@ class Caller:
     """Calls the application of a session as a page would."""
 
     def __init__(self, session, **more):
-        self.session, self.app = session, make_app(session, title="t", question="?", **more)
+        app = make_app(session, title="t", question="?", **more)
+        self.session, self.client = session, TestClient(app, base_url="http://127.0.0.1")
 
-    def call(self, path, body=None, *, method=None, **more):
-        async def once():
-            transport = httpx.ASGITransport(self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as c:
-                return await c.request(
-                    method or ("POST" if body is not None else "GET"), path, **more
-                )
-
-        if body is not None:
-            more["json"] = body
-        return asyncio.run(once())
+    def call(self, path, body=None, **more):
+        """The response to a POST of a body, or to a GET."""
+        return self.client.request("GET" if body is None else "POST", path, json=body, **more)
 
     def next(self, annotator="ann", **more):
         return self.call("/api/next", {"annotator": annotator, **more}).json()

@@ -184,7 +184,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_nothing_is_learned(strict,
 )
 def test_a_body_that_is_no_such_object_is_refused(strict, path, body):
     headers = {"Content-Type": "application/json"}
-    refused = strict.call(path, method="POST", content=body, headers=headers)
+    refused = strict.client.post(path, content=body, headers=headers)
     assert refused.status_code in (400, 422)
     assert refused.json()["detail"]
 

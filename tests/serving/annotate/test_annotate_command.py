@@ -12,6 +12,7 @@ from at_work import Caller, begin, write_items
 
 from ordspan.cli import app
 from ordspan.serving import http
+from ordspan.serving.engine import Engine, empty_model
 from tables import ask
 
 
@@ -39,34 +40,23 @@ def test_the_example_of_the_help_begins_a_folder(tmp_path, monkeypatch, started)
     assert (tmp_path / "items-state").is_dir()
 
 
-def test_a_new_folder_needs_items_and_grades(tmp_path, started):
+def test_what_cannot_be_annotated_is_refused_and_leaves_no_folder(tmp_path, started):
     path, _ = write_items(tmp_path)
-    for words, told in [((), "a file of items"), ((path,), "--grades lowest,...,highest")]:
-        answer = ask("annotate", *words, "--state", tmp_path / "state")
-        assert answer.exit_code == 1
-        assert told in answer.output
-    assert not (tmp_path / "state").exists()
-    assert not started
-
-
-def test_a_bad_file_of_items_leaves_no_folder(tmp_path, started):
-    (tmp_path / "items.csv").write_text("picture\n../a.png\n")
-    words = ["annotate", tmp_path / "items.csv", "--grades", "1..5", "--state", tmp_path / "state"]
-    answer = ask(*words)
-    assert answer.exit_code == 1
-    assert "row 1: the image '../a.png' in column 'picture' is not a file in" in answer.output
-    assert "--hide picture" in answer.output
-    assert not (tmp_path / "state").exists()
-
-
-def test_the_folder_of_a_service_is_not_taken(tmp_path, started):
-    from ordspan.serving.engine import Engine, empty_model
-
+    (tmp_path / "bad.csv").write_text("picture\n../a.png\n")
+    image = "row 1: the image '../a.png' in column 'picture' is not a file in the folder"
+    for words, told in (
+        ((), "a file of items"),
+        ((path,), "--grades lowest,...,highest"),
+        ((tmp_path / "bad.csv", "--grades", "1..5"), image),
+        ((tmp_path / "bad.csv", "--grades", "1..5"), "--hide picture"),
+    ):
+        answer = ask("annotate", *words, "--state", tmp_path / "state", env={"COLUMNS": "10000"})
+        assert (answer.exit_code, told in answer.output) == (1, True), answer.output
+        assert not (tmp_path / "state").exists()
     Engine(tmp_path / "state", empty_model([1, 2], ["a"])).close()
-    path, _ = write_items(tmp_path)
     answer = ask("annotate", path, "--grades", "1,2", "--state", tmp_path / "state")
-    assert answer.exit_code == 1
-    assert "is a state folder of ordspan serve" in answer.output
+    assert (answer.exit_code, "a state folder of ordspan serve" in answer.output) == (1, True)
+    assert not started
 
 
 def test_a_folder_goes_on_without_options_and_its_answers_can_be_trained(tmp_path, started):
