@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ordspan
 from ordspan.commands.jobs import ExportJob
-from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.models import ranker_and_calibration, read_model
 from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
@@ -131,7 +131,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     """
     path = check_path(job.out, (ENDING,), [job.model])
     check_replaced(path, "a graph", is_graph, job.overwrite)
-    numbers = exported(read_model(job.model))
+    numbers = exported(read_model(job.model)[1], job.model)
     content = to_onnx(numbers, job.dtype).SerializeToString()
     with report_full_disk(job.out):
         write_atomically(path, content)
@@ -156,13 +156,13 @@ def is_graph(path: Path) -> bool:
         return False
 
 
-def exported(file: ModelFile) -> Exported:
+def exported(model: Any, path: str) -> Exported:
     """Collect the numbers of a model; raises if no standard operator can compute it."""
-    estimator, model = file.estimator, file.model
+    estimator, calibration = ranker_and_calibration(model)
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         raise ValueError(
-            f"{file.path} holds an estimator ({type(estimator).__name__}) without feature "
+            f"{path} holds an estimator ({type(estimator).__name__}) without feature "
             "weights: kernel models cannot be exported; predict with ordspan itself, or train a "
             "linear model, such as OrdinalPA"
         )
@@ -170,17 +170,17 @@ def exported(file: ModelFile) -> Exported:
     features = None if names is None else names.tolist()
     basic = (weights, getattr(estimator, "thresholds_", None), estimator.classes_)
     if not isinstance(model, TableModel):
-        return Exported(*basic, features, calibration=file.calibration)
+        return Exported(*basic, features, calibration=calibration)
     recipe = model.recipe
     if hashed := (*recipe.hashed, *dict(recipe.sentences)):
         columns = ", ".join(hashed)
         raise ValueError(
-            f"{file.path} hashes the words of {columns}, which no standard ONNX operator does; "
+            f"{path} hashes the words of {columns}, which no standard ONNX operator does; "
             "train without these columns, or predict with ordspan itself"
         )
     if model.options.na:
         raise ValueError(
-            f"{file.path} reads {', '.join(model.options.na)} as no answer, which a graph cannot "
+            f"{path} reads {', '.join(model.options.na)} as no answer, which a graph cannot "
             f"do; empty these cells and train without {hint('na=', '--na')}, or predict with "
             "ordspan itself"
         )
@@ -190,7 +190,6 @@ def exported(file: ModelFile) -> Exported:
         fill = model.encoder.state[scaling_parts.MEAN].copy()
     gaps = tuple(recipe.numbers.index(name) for name in recipe.missing_indicators)
     centre, factor = model.centre_and_factor() or (None, None)
-    calibration = file.calibration
     return Exported(*basic, features, centre, factor, fill, gaps, recipe.words, calibration)
 
 

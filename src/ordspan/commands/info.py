@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from numpy.typing import NDArray
 
 from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
-from ordspan.commands.models import ModelFile, read_model
+from ordspan.commands.models import ranker_and_calibration, read_model
+from ordspan.learners import Calibration
 from ordspan.models.checkpoint import Rounds, progress_in
+from ordspan.models.file import Note
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
@@ -28,19 +31,19 @@ def info(job: InfoJob) -> dict[str, Any]:
     >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
-    file = read_model(job.model)
-    header, estimator = file.header, file.estimator
+    header, model = read_model(job.model)
+    estimator, calibration = ranker_and_calibration(model)
     # not all estimators have thresholds or support vectors, or count updates
     thresholds = getattr(estimator, "thresholds_", None)
-    if file.calibration is not None:
-        thresholds = file.calibration.medians
+    if calibration is not None:
+        thresholds = calibration.medians
     support = getattr(estimator, "dual_coef_", None)
     parameters = {n: getattr(v, "values", v) for n, v in header.parameters.items()}
     parameters.pop("classes", None)
     return {
-        "model": file.path,
+        "model": job.model,
         "kind": "model" if header.checkpoint is None else "checkpoint",
-        "bytes": file.size,
+        "bytes": Path(job.model).stat().st_size,
         "format": header.format,
         "estimator": header.estimator,
         "parameters": parameters,
@@ -51,11 +54,11 @@ def info(job: InfoJob) -> dict[str, Any]:
         "updates": getattr(estimator, "n_updates_", None),
         "support_vectors": None if support is None else int(support.size),
         "fitted": {name.rstrip("_"): value for name, value in header.fitted.items()},
-        "calibration": describe_calibration(file),
-        "weights": largest_weights(file, job.top),
-        "columns": describe_columns(file.model),
-        "training": getattr(file.model, "training", None),
-        "checkpoint": describe_checkpoint(file),
+        "calibration": describe_calibration(calibration),
+        "weights": largest_weights(model, estimator, job.top),
+        "columns": describe_columns(model),
+        "training": getattr(model, "training", None),
+        "checkpoint": describe_checkpoint(model, header.checkpoint, job.model),
     }
 
 
@@ -64,13 +67,12 @@ def finite(values: NDArray[np.float64]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
+def describe_calibration(found: Calibration | None) -> dict[str, Any] | None:
     """How scores become probabilities and ranges; None without calibration.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range contains all grades
     within the reach of the score; with an infinite reach, None, it contains every grade.
     """
-    found = file.calibration
     if found is None:
         return None
     return {
@@ -86,13 +88,12 @@ def describe_calibration(file: ModelFile) -> dict[str, Any] | None:
     }
 
 
-def largest_weights(file: ModelFile, top: int) -> list[dict[str, Any]] | None:
+def largest_weights(model: Any, estimator: Any, top: int) -> list[dict[str, Any]] | None:
     """Features by the size of their weights, the largest first.
 
     If every grade has its own weights, the weight is a list with one per grade, and features are
     ordered by the largest of them.
     """
-    estimator, model = file.estimator, file.model
     weights = getattr(estimator, "coef_", None)
     if weights is None:
         return None
@@ -136,15 +137,14 @@ def describe_columns(model: Any) -> dict[str, Any] | None:
     }
 
 
-def describe_checkpoint(file: ModelFile) -> dict[str, Any] | None:
+def describe_checkpoint(model: Any, note: Note | None, path: str) -> dict[str, Any] | None:
     """Progress of an unfinished training."""
-    note = file.header.checkpoint
     if note is None:
         return None
-    if not isinstance(file.model, TableModel):  # on Dask
-        return {"rounds": len(progress_in(note, Rounds, file.path).rounds)}
-    progress = progress_in(note, TrainProgress, file.path)
-    settings = file.model.training["settings"]
+    if not isinstance(model, TableModel):  # on Dask
+        return {"rounds": len(progress_in(note, Rounds, path).rounds)}
+    progress = progress_in(note, TrainProgress, path)
+    settings = model.training["settings"]
     return {
         "rows": progress.learned,
         "pass": progress.cursor.epoch + 1,

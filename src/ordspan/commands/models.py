@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -36,59 +36,40 @@ FOUND = (*",;\t|", None)
 """Delimiters that can be detected."""
 
 
-class ModelFile(NamedTuple):
-    """A model and the header of its file."""
-
-    path: str
-    model: Any  # a TableModel, or an estimator that was saved from Python
-    header: Header
-    size: int  # bytes
-
-    @property
-    def estimator(self) -> Any:
-        """The ordinal estimator itself."""
-        if isinstance(self.model, TableModel):
-            return self.model.estimator
-        from ordspan.estimators.steps import layers_of  # imports scikit-learn's pipelines
-
-        return layers_of(self.model)[-1]
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The calibration for probabilities and ranges, if any."""
-        if isinstance(self.model, TableModel):
-            return self.model.calibration
-        return getattr(self.model, "calibration_", None)
-
-
-def read_model(path: str | Path) -> ModelFile:
-    """Read a model file.
+def read_model(path: str | Path) -> tuple[Header, Any]:
+    """Header and model of a file.
 
     Parameters
     ----------
     path : path
         A file written by `ordspan.save` or by ``ordspan train``, or a checkpoint of it.
     """
-    name = str(path)
     if Path(path).is_dir():
-        raise FileError(f"{name} is a folder; give the name of a model file")
+        raise FileError(f"{path} is a folder; give the name of a model file")
     if not Path(path).exists():
-        raise FileError(f"{name}: no such model file; ordspan train writes one")
-    content = Path(path).read_bytes()
-    header, model = read_header_and_model(content, name)
-    return ModelFile(name, model, header, len(content))
+        raise FileError(f"{path}: no such model file; ordspan train writes one")
+    return read_header_and_model(Path(path).read_bytes(), str(path))
+
+
+def ranker_and_calibration(model: Any) -> tuple[Any, Calibration | None]:
+    """The ordinal estimator of a model, and what makes probabilities and ranges, if any."""
+    if isinstance(model, TableModel):
+        return model.estimator, model.calibration
+    from ordspan.estimators.steps import layers_of  # imports scikit-learn's pipelines
+
+    return layers_of(model)[-1], getattr(model, "calibration_", None)
 
 
 def read_table_model(path: str | Path) -> TableModel:
     """Read a model that ``ordspan train`` wrote; other models do not know the columns."""
-    file = read_model(path)
-    if not isinstance(file.model, TableModel):
+    model = read_model(path)[1]
+    if not isinstance(model, TableModel):
         raise FileError(
-            f"{file.path} holds an estimator ({type(file.model).__name__}) that was saved from "
-            "Python, without the columns of a table; give a model that ordspan train wrote, or "
-            "call ordspan.load(...).predict(X) in Python"
+            f"{path} holds an estimator ({type(model).__name__}) that was saved from Python, "
+            "without the columns of a table; give a model that ordspan train wrote, or call "
+            "ordspan.load(...).predict(X) in Python"
         )
-    return file.model
+    return model
 
 
 def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
