@@ -235,7 +235,7 @@ def test_how_files_were_opened_in_training_is_repeated(tmp_path):
 # -- what is refused, with nothing half-written --------------------------------------------------
 
 BAD_FILES = {
-    "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "was it renamed to 'Size'"),
+    "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "did you mean 'Size'?"),
     "missing": ("x,y\n1,2\n", "no columns 'size', 'age'", "the columns are x, y"),
     "text": ("size,age\n1,2\n1,old\n", "row 2: column 'age' holds 'old', not a number"),
     "nan": ("size,age\n1,2\n1,\n", "row 2: column 'age' is empty or NaN"),

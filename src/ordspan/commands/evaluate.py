@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
-from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
+from ordspan.commands.outputs import check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.learners import Calibration
@@ -451,8 +451,8 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
     if job.page is not None:
         import matplotlib as mpl  # noqa: F401 - fail early
 
-        check_path(job.page, (".html", ".htm"), [job.model, *expand(job.files)])
-        check_replaced(Path(job.page), "a page", is_page, job.overwrite)
+        inputs = [job.model, *expand(job.files)]
+        check_output(job.page, (".html", ".htm"), inputs, "a page", is_page, job.overwrite)
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ordspan
 from ordspan.commands.jobs import ExportJob
 from ordspan.commands.models import ranker_and_calibration, read_model
-from ordspan.commands.outputs import check_path, check_replaced, report_full_disk
+from ordspan.commands.outputs import check_output, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -129,8 +129,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = check_path(job.out, (ENDING,), [job.model])
-    check_replaced(path, "a graph", is_graph, job.overwrite)
+    path = check_output(job.out, (ENDING,), [job.model], "a graph", is_graph, job.overwrite)
     numbers = exported(read_model(job.model)[1], job.model)
     content = to_onnx(numbers, job.dtype).SerializeToString()
     with report_full_disk(job.out):

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.tables.files import FileOptions, open_file
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import as_text, hint
@@ -20,62 +22,46 @@ from ordspan.wording import as_text, hint
 if TYPE_CHECKING:
     import polars as pl
 
-    Write = Callable[[pl.DataFrame], object]
-    """Appends rows; all tables have the same columns."""
+    Tables = Iterable[pl.DataFrame]
+    """Rows in chunks; all have the columns of the first."""
 
 STDOUT = "-"
-ROW_GROUP = 1 << 16
-"""Rows per row group of a Parquet file."""
 MAX_SHEET_ROWS, MAX_CELL, MAX_EXACT = 1_048_576, 32_767, 1 << 53
 """Of Excel: rows of a sheet, characters of a cell, and the largest number with all its digits."""
 AS_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-@contextmanager
-def csv_file(file: Any) -> Iterator[Write]:
-    """Comma separated values with a header; cells are quoted if needed."""
-    begun = False
-
-    def write(table: pl.DataFrame) -> None:
-        nonlocal begun
-        if not begun:
-            check_cells(table, "CSV")
-        file.write(table.write_csv(include_header=not begun).encode())
-        begun = True
-
-    yield write
+def csv_text(tables: Tables) -> Iterator[str]:
+    """Comma separated values, chunk by chunk, with a header; cells are quoted if needed."""
+    for number, table in enumerate(refuse_lists(tables, "CSV")):
+        yield table.write_csv(include_header=number == 0)
 
 
-@contextmanager
-def json_file(file: IO[bytes]) -> Iterator[Write]:
-    """One JSON object per line."""
-    yield lambda table: file.write(table.write_ndjson().encode())
+def write_csv(file: IO[bytes], tables: Tables) -> None:
+    """Write comma separated values."""
+    for text in csv_text(tables):
+        file.write(text.encode())
 
 
-@contextmanager
-def parquet_file(file: IO[bytes]) -> Iterator[Write]:
-    """A Parquet file with row groups of a sensible size."""
+def write_json(file: IO[bytes], tables: Tables) -> None:
+    """Write one JSON object per line."""
+    for table in tables:
+        file.write(table.write_ndjson().encode())
+
+
+def write_parquet(file: IO[bytes], tables: Tables) -> None:
+    """Write a Parquet file with a row group for each table."""
     import polars as pl
     from pyarrow import parquet
 
     writer: Any = None
-    waiting: list[pl.DataFrame] = []
-
-    def write(*tables: pl.DataFrame, last: bool = False) -> None:
-        nonlocal writer
-        waiting.extend(tables)
-        if waiting and (last or sum(part.height for part in waiting) >= ROW_GROUP):
-            table = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
-            writer = writer or parquet.ParquetWriter(file, table.schema, store_schema=False)
-            writer.write_table(table)
-            waiting.clear()
-
     try:
-        yield write
-        write(last=True)
-        if writer is not None:
-            writer.close()
+        for table in tables:
+            rows = table.to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer = writer or parquet.ParquetWriter(file, rows.schema, store_schema=False)
+            writer.write_table(rows)
+        writer.close()
     except BaseException:
         if writer is not None:  # it would otherwise write when it is garbage collected
             with suppress(Exception):
@@ -84,9 +70,8 @@ def parquet_file(file: IO[bytes]) -> Iterator[Write]:
         raise
 
 
-@contextmanager
-def excel_file(file: IO[bytes]) -> Iterator[Write]:
-    """An Excel sheet with a header, in which text stays text: a formula is shown, not run."""
+def write_excel(file: IO[bytes], tables: Tables) -> None:
+    """Write an Excel sheet with a header, in which text stays text: a formula is not run."""
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError
 
@@ -94,22 +79,16 @@ def excel_file(file: IO[bytes]) -> Iterator[Write]:
         book = Workbook(file, AS_TEXT | {"tmpdir": folder})
         book.set_properties({"created": datetime(1980, 1, 1)})  # the same rows give the same bytes
         sheet, n_rows = book.add_worksheet(), 0
-
-        def write(table: pl.DataFrame) -> None:
-            nonlocal n_rows
-            if not n_rows:
-                check_cells(table, "Excel")
-                sheet.write_row(0, 0, table.columns)
-                n_rows = 1
-            if n_rows + table.height > MAX_SHEET_ROWS:
+        for table in refuse_lists(tables, "Excel"):
+            if n_rows + table.height >= MAX_SHEET_ROWS:
                 raise FileError(
                     f"an Excel sheet has at most {MAX_SHEET_ROWS:,} rows; write .csv or .parquet"
                 )
+            if not n_rows:
+                sheet.write_row(0, 0, table.columns)
             for cells in table.iter_rows():
-                sheet.write_row(n_rows, 0, [excel_cell(cell) for cell in cells])
                 n_rows += 1
-
-        yield write
+                sheet.write_row(n_rows, 0, map(excel_cell, cells))
         try:
             book.close()
         except FileCreateError as error:
@@ -135,25 +114,58 @@ def excel_cell(value: Any) -> Any:
     return text
 
 
-def check_cells(table: pl.DataFrame, format: str) -> None:
-    """Refuse columns of lists or records."""
-    for column in table:
-        if column.dtype.is_nested():
-            raise ValueError(
-                f"column {column.name!r} holds {column.dtype}, which {format} cannot represent; "
-                "leave it out, or write .parquet or .jsonl"
-            )
+def refuse_lists(tables: Tables, format: str) -> Iterator[pl.DataFrame]:
+    """The tables, unless a column holds lists or records."""
+    for table in tables:
+        for column in table:
+            if column.dtype.is_nested():
+                raise ValueError(
+                    f"column {column.name!r} holds {column.dtype}, which {format} cannot "
+                    "represent; leave it out, or write .parquet or .jsonl"
+                )
+        yield table
 
 
-class Terminal:
-    """Standard output on a terminal, with control characters escaped."""
-
-    def write(self, lines: bytes) -> None:
-        """Write lines."""
-        sys.stdout.buffer.write(as_text(lines.decode()).encode())
+WRITERS = {".csv": write_csv, ".parquet": write_parquet, ".jsonl": write_json, ".xlsx": write_excel}
 
 
-OUTPUTS = {".csv": csv_file, ".parquet": parquet_file, ".jsonl": json_file, ".xlsx": excel_file}
+def write_tables(
+    out: str, tables: Tables, columns: Sequence[str], inputs: Iterable[str], *, overwrite: bool
+) -> None:
+    """Write tables, of which there is at least one, to a file that appears when it is complete.
+
+    Parameters
+    ----------
+    out : str
+        A file with one of the endings of `WRITERS`, or "-": CSV on standard output.
+    tables : iterable of DataFrame
+        Rows in chunks; all have the columns of the first.
+    columns : sequence of str
+        A file that is there is replaced only if it has these columns.
+    inputs : iterable of str
+        Files being read, which must not be overwritten.
+    overwrite : bool
+        Whether a file may be replaced.
+    """
+    if out == STDOUT:
+        on_terminal = sys.stdout.isatty()
+        with report_full_disk("standard output"):
+            for text in csv_text(tables):
+                sys.stdout.buffer.write((as_text(text) if on_terminal else text).encode())
+                sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
+        return
+    ours = partial(has_columns, names=columns)
+    path = check_output(out, WRITERS, inputs, "a table", ours, overwrite)
+    with report_full_disk(out), opened_atomically(path) as file:
+        WRITERS[path.suffix.lower()](file, tables)
+
+
+def has_columns(path: Path, names: Iterable[str]) -> bool:
+    """Whether a file is a table with these columns."""
+    try:
+        return set(names) <= set(open_file(str(path), FileOptions()).names)
+    except Exception:  # of whatever library finds that it is none
+        return False
 
 
 def check_place(out: str | Path, inputs: Iterable[str], clash: str) -> None:
@@ -171,12 +183,16 @@ def check_place(out: str | Path, inputs: Iterable[str], clash: str) -> None:
             raise FileError(f"{out} {clash}")
 
 
-def check_path(out: str, endings: Iterable[str], inputs: Iterable[str] = ()) -> Path:
-    """Check the extension, the folder, and that no input would be overwritten."""
-    path, known = Path(out), " or ".join(endings)
+def check_output(
+    out: str, endings: Iterable[str], inputs: Iterable[str], what: str, ours: Any, overwrite: bool
+) -> Path:
+    """The path of a file to write, after checking its ending, its place and what it replaces."""
+    path = Path(out)
     if path.suffix.lower() not in endings:
+        known = " or ".join(endings)
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {known}")
     check_place(out, inputs, "is an input of this command; write to another file")
+    check_replaced(path, what, ours, overwrite)
     return path
 
 
@@ -191,28 +207,6 @@ def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrit
         raise FileError(f"{path} already exists: {replace} replaces it")
 
 
-def check_table(path: Path, columns: Sequence[str], overwrite: bool) -> None:
-    """Refuse to replace a file, unless it is a table with these columns and may be overwritten."""
-    check_replaced(path, "a table", lambda old: has_columns(old, columns), overwrite)
-
-
-def has_columns(path: Path, names: Iterable[str]) -> bool:
-    """Whether a table in a format that can be written has these columns."""
-    import polars as pl
-
-    read: dict[str, Any] = {
-        ".csv": pl.scan_csv,
-        ".parquet": pl.scan_parquet,
-        ".jsonl": pl.scan_ndjson,
-        ".xlsx": lambda path: pl.read_excel(path, read_options={"n_rows": 1}).lazy(),
-    }
-    try:
-        columns = read[path.suffix.lower()](path).collect_schema()
-    except Exception:  # of whatever library finds that it is none
-        return False
-    return set(names) <= set(columns)
-
-
 @contextmanager
 def report_full_disk(name: str) -> Iterator[None]:
     """Report which file filled the disk."""
@@ -222,34 +216,3 @@ def report_full_disk(name: str) -> Iterator[None]:
         if error.errno not in NO_ROOM:
             raise
         raise FileError(f"{name}: {error.strerror}; free some space, or write elsewhere") from None
-
-
-@contextmanager
-def opened_output(
-    out: str, inputs: Iterable[str] = (), *, columns: Sequence[str] = (), overwrite: bool = True
-) -> Iterator[Write]:
-    """A function that writes tables to a file, which appears only if the block succeeds.
-
-    Parameters
-    ----------
-    out : str
-        A file with one of the endings of `OUTPUTS`, or "-": CSV on standard output.
-    inputs : iterable of str
-        Files being read, which must not be overwritten.
-    columns : sequence of str
-        A file that is there is replaced only if it has these columns.
-    overwrite : bool
-        Whether it may be replaced.
-    """
-    if out == STDOUT:
-        stream: Any = Terminal() if sys.stdout.isatty() else sys.stdout.buffer
-        with report_full_disk("standard output"), csv_file(stream) as write:
-            yield write
-            sys.stdout.buffer.flush()
-        return
-    path = check_path(out, OUTPUTS, inputs)
-    if columns:
-        check_table(path, columns, overwrite)
-    as_format = OUTPUTS[path.suffix.lower()]
-    with report_full_disk(out), opened_atomically(path) as file, as_format(file) as write:
-        yield write

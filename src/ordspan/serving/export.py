@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from ordspan.commands.models import read_table_model
-from ordspan.commands.outputs import STDOUT, opened_output
+from ordspan.commands.outputs import STDOUT, write_tables
 from ordspan.labels.amounts import range_ends
 from ordspan.labels.forms import number_as_text
 from ordspan.models.table import TableModel
@@ -88,8 +88,7 @@ def export_labels(
         texts = pl.col(pl.String())
         runs = texts.str.contains(FORMULA) & texts.cast(pl.Float64(), strict=False).is_null()
         table = table.with_columns(pl.when(runs).then(texts.str.replace("^", "'")).otherwise(texts))
-    with opened_output(out, inputs, columns=names, overwrite=overwrite) as write:
-        write(table)
+    write_tables(out, [table], names, inputs, overwrite=overwrite)
     return len(labels), model
 
 

@@ -199,13 +199,13 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     return READERS[name](path, options, pipe)
 
 
-def check_columns(path: str, there: Iterable[str], wanted: Iterable[str]) -> None:
+def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:
     """Raise if a file lacks a wanted column; all such columns are named."""
     there = list(there)
     if missing := [name for name in wanted if name not in there]:
         close = closest(missing[0], there)
         meant = f"; did you mean {close!r}?" if close else ""
-        raise FileError(f"{path}: {no_columns(missing)}; {describe_columns(there)}{meant}")
+        raise FileError(f"{path}: {no_columns(missing)}{why}; {describe_columns(there)}{meant}")
 
 
 def no_columns(missing: Sequence[str]) -> str:
