@@ -19,8 +19,7 @@ from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 from ordspan.catalog import DEFAULTS
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import TrainJob, train
-from ordspan.models.checkpoint import Checkpoint, Rounds
-from ordspan.models.file import NO_DIGEST, to_bytes
+from ordspan.models.file import NO_DIGEST, Checkpoint, to_bytes
 
 X, Y, SPANS = graded(40)
 TABLE = "age,job,note,grade\n" + "".join(
@@ -77,7 +76,7 @@ def original(kind):
         estimator, rows, labels = FITTED[kind]
         return to_bytes(estimator.fit(rows, labels))
     if kind == OF_ROUNDS:
-        rounds_of(out).write(OrdinalPA(random_state=0).fit(X, Y), Rounds(1, [(1, 40, 9, 0.5)]))
+        rounds_of(out).write(OrdinalPA(random_state=0).fit(X, Y), (1, [(1, 40, 9, 0.5)]))
         return out.read_bytes()
     if kind == OF_TABLE:
         with suppress(Stopped):

@@ -54,7 +54,7 @@ def left(model):
 
 def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(model, monkeypatch):
     full = Mock(side_effect=OSError(28, "No space left on device"))
-    monkeypatch.setattr("ordspan.models.checkpoint.write_atomically", full)
+    monkeypatch.setattr("ordspan.models.file.write_atomically", full)
     printed = piped([*ROWS[:300], "1,2,3,explode\n"], *words(model), code=1)
     assert full.called
     assert "explode" in printed

@@ -31,14 +31,14 @@ from ordspan.commands.jobs import InfoJob, PredictJob
 from ordspan.commands.predict import predict
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import train
-from ordspan.models.checkpoint import Rounds
+from ordspan.models.file import Rounds
 from ordspan.models.table import TableModel
 
 NUMBERS = (0, -1, 1, 2, 7, 2**31, 5 * 10**8, 2**53 + 1, 2**63, 10**30, 0.5, 1e308, -1e308, 5e-324)
 WORDS = ("", "x", "é\x1b", "\ud800", "PA", "linear", "sca", "rot13", "<U99999999")
 OTHERS = (None, True, [], {}, [[]], [None], {"a": 1}, *WORDS)
 FLOATS = (np.nan, np.inf, -np.inf, 0.0, -1.0, 0.5, 3.0, 99.0, 1e308, -1e308, 5e-324, 1e6, 2.0**60)
-HEADERS = ("[" * 100_000, "{}", "null", "[]", "3", "", '{"format": 5}')
+HEADERS = ("[" * 100_000, "{}", "null", "[]", "3", "", '{"format": 6}')
 SPARE, PER_BYTE = 1 << 25, 64
 """Memory that a load may take: so much, and so much for each byte of the file."""
 

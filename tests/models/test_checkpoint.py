@@ -10,7 +10,7 @@ from files_to_train import make_rows, write_rows
 import ordspan
 from ordspan.commands.stopping import Stopped
 from ordspan.commands.train import TrainJob, train
-from ordspan.models.checkpoint import sole_writer
+from ordspan.models.atomic import sole_writer
 from ordspan.tables import files
 from ordspan.tables.files import identity
 from ordspan.tables.rows import FileError
@@ -85,7 +85,7 @@ def test_samples_reach_the_ends_and_are_spread_between(tmp_path):
 HOLD = """
 import sys
 from pathlib import Path
-from ordspan.models.checkpoint import sole_writer
+from ordspan.models.atomic import sole_writer
 
 with sole_writer(Path(sys.argv[1])):
     print("ready", flush=True)

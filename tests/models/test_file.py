@@ -150,7 +150,7 @@ def test_a_pipeline_is_written_by_skops_as_the_refusal_says(model, tmp_path):
 def test_a_model_whose_parameters_were_set_anew_goes_on_with_them():
     model = clone(RANKER).fit(X, Y).set_params(C=7.0, variant="PA-II")
     content = model_file.to_bytes(model)
-    twins = model_file.from_bytes(content, "model"), pickle.loads(pickle.dumps(model))
+    twins = model_file.from_bytes(content, "model")[1], pickle.loads(pickle.dumps(model))
     model.partial_fit(X, Y)
     for twin in twins:
         assert model_file.to_bytes(twin) == content

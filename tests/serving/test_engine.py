@@ -120,7 +120,7 @@ def test_predictions_never_see_half_an_update(kind, small, tmp_path, monkeypatch
         while not over.is_set():
             model = engine.model
             content = to_bytes(model)
-            seen.append((model if len(seen) % 3 == 0 else from_bytes(content, "model"), content))
+            seen.append((model if len(seen) % 3 == 0 else from_bytes(content, "model")[1], content))
             time.sleep(0.001)
 
     watcher = Thread(target=look)

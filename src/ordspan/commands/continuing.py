@@ -14,8 +14,7 @@ from ordspan.commands.jobs import TrainJob
 from ordspan.commands.models import name_labels, open_for, read_table_model
 from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
-from ordspan.models.checkpoint import ENDING
-from ordspan.models.file import ModelFileError, read_header_and_model
+from ordspan.models.file import ENDING, ModelFileError, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import open_file
 from ordspan.tables.profile import AS_REQUESTED
@@ -109,7 +108,7 @@ def is_own_checkpoint(path: Path, job: TrainJob) -> bool:
 def from_pipe(checkpoint: Path) -> bool:
     """Whether the rows of a checkpoint came from a pipe, which cannot be read again."""
     with suppress(ModelFileError, OSError):
-        table = read_header_and_model(checkpoint.read_bytes(), str(checkpoint))[0].table
+        table = from_bytes(checkpoint.read_bytes(), str(checkpoint))[0].table
         return table is not None and STDIN in table.training["settings"]["files"]
     return False
 
@@ -146,7 +145,7 @@ def resumed(run: Run) -> tuple[TableModel, TrainProgress]:
     return model, progress
 
 
-def read_checkpoint(run: Run, kind: type, progress: type) -> tuple[Any, Any]:
+def read_checkpoint(run: Run, kind: type, progress: Any) -> tuple[Any, Any]:
     """Model and progress of the checkpoint, which must exist."""
     found: tuple[Any, Any] | None = run.checkpoint.read(kind, progress)
     if found is not None:

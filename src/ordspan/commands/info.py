@@ -12,8 +12,7 @@ from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
 from ordspan.commands.models import ranker_and_calibration, read_model
 from ordspan.learners import Calibration
-from ordspan.models.checkpoint import Rounds, progress_in
-from ordspan.models.file import Note
+from ordspan.models.file import Note, Rounds
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
@@ -142,8 +141,8 @@ def describe_checkpoint(model: Any, note: Note | None, path: str) -> dict[str, A
     if note is None:
         return None
     if not isinstance(model, TableModel):  # on Dask
-        return {"rounds": len(progress_in(note, Rounds, path).rounds)}
-    progress = progress_in(note, TrainProgress, path)
+        return {"rounds": len(note.read(Rounds, path)[1])}
+    progress = note.read(TrainProgress, path)
     settings = model.training["settings"]
     return {
         "rows": progress.learned,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.models.file import Header, read_header_and_model
+from ordspan.models.file import Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
     FileOptions,
@@ -48,7 +48,7 @@ def read_model(path: str | Path) -> tuple[Header, Any]:
         raise FileError(f"{path} is a folder; give the name of a model file")
     if not Path(path).exists():
         raise FileError(f"{path}: no such model file; ordspan train writes one")
-    return read_header_and_model(Path(path).read_bytes(), str(path))
+    return from_bytes(Path(path).read_bytes(), str(path))
 
 
 def ranker_and_calibration(model: Any) -> tuple[Any, Calibration | None]:

@@ -28,9 +28,8 @@ from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
-from ordspan.models.atomic import write_atomically
-from ordspan.models.checkpoint import ENDING, Checkpoint, sole_writer
-from ordspan.models.file import to_bytes
+from ordspan.models.atomic import sole_writer, write_atomically
+from ordspan.models.file import ENDING, Checkpoint, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few

@@ -28,7 +28,7 @@ from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.labels.text import LabelReader
 from ordspan.metrics.ranks import count_labels
-from ordspan.models.checkpoint import Rounds
+from ordspan.models.file import Rounds
 from ordspan.tables.encoder import Encoder, stack_rows
 from ordspan.tables.files import expand, is_svmlight
 from ordspan.tables.reading import RowReader, count_features, find_words

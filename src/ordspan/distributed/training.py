@@ -20,8 +20,7 @@ from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import NO_ORDER
-from ordspan.models.checkpoint import Checkpoint, Rounds
-from ordspan.models.file import estimator_header
+from ordspan.models.file import Checkpoint, Rounds, estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
 WEIGHTS = ("rows", "updates")
@@ -236,11 +235,11 @@ def train(
     is no checkpoint after that one. With several rounds these rows are held out of all of them,
     because scores of learned rows are too good.
     """
-    state = Rounds(_seed(model) if shuffle else None, [])
+    seed, done = _seed(model) if shuffle else None, list[Any]()
     if (found := keeper.read(type(model), Rounds)) is not None:
-        then, state = found
+        then, (seed, done) = found
         model.learner_.restore(then.learner_.state)
-    past = [Round(*done) for done in state.rounds]
+    past = [Round(*one) for one in done]
     if len(past) > rounds:
         raise ValueError(
             f"the checkpoint {keeper.path} already has {len(past)} rounds, more than "
@@ -253,14 +252,14 @@ def train(
         label = f"ordspan-round-{number}"
         start = cluster.share(model, f"{label}-start")
         work = [
-            (start, pair, state.seed, (number, block), n_kept, calibrated and rounds > 1)
+            (start, pair, seed, (number, block), n_kept, calibrated and rounds > 1)
             for block, pair in enumerate(blocks.pairs)
         ]
         parts = cluster.run(_learn_block, work, blocks.names, label, report)
         parts = [part for part in parts if part.rows]  # without empty blocks
         past.append(_mix_into(model, parts, number, weights))
         if number < rounds or not calibrated:
-            keeper.write(model, Rounds(state.seed, [*past]))
+            keeper.write(model, (seed, past))
     model.rounds_ = past
     return _calibrate(model, parts) if any(part.kept.size for part in parts) else None
 

@@ -1,4 +1,4 @@
-"""Atomic writes: files appear complete or not at all."""
+"""Writing files: complete or not at all, and by one process at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import IO
+
+from ordspan.tables.rows import FileError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -62,3 +64,27 @@ def _temporary_file(path: Path) -> IO[bytes]:
     except OSError as error:
         message = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
         raise type(error)(message) from None
+
+
+@contextmanager
+def sole_writer(path: Path, state: str = "being trained") -> Iterator[None]:
+    """Raise if another process is training the model at this path.
+
+    The system releases the lock of a killed process.
+    """
+    from filelock import FileLock, Timeout
+
+    real = Path(os.path.realpath(path))  # several links may point to one model
+    lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise FileError(
+            f"{path} is {state} by another process; wait for it, or choose another path"
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows cannot remove an open file
+            Path(lock.lock_file).unlink()  # while it is ours
+        lock.release()

@@ -1,19 +1,21 @@
 """Model files: one safetensors file with a JSON header; loading never runs code.
 
 The tensors are the numbers that were learned. The header is everything else: a `Header`, after a
-SHA-256 digest of the file. Equal models give equal bytes.
+SHA-256 digest of the file. Equal models give equal bytes. A checkpoint is a model file with a note
+on how far its training has come.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from reprlib import repr as short
 from sys import float_info
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -26,14 +28,15 @@ from ordspan.catalog import make_learner, stored_parameters
 from ordspan.labels.grades import check_classes
 from ordspan.learners import Calibration
 from ordspan.learners.base import with_state
-from ordspan.models.atomic import write_atomically
+from ordspan.models.atomic import check_can_write, write_atomically
 from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Encoder, Recipe
-from ordspan.tables.files import FileOptions
+from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.rows import Count
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
+ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
 ROOM, ROOM_PER_BYTE = 1 << 24, 16  # memory for a row of features: so much, and by file size
@@ -41,6 +44,9 @@ MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError
 
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Scalar = bool | int | Finite | str
+Tensors = dict[str, NDArray[Any]]
+DEFAULT, GIVEN, FROZEN = "default", "given", "frozen"
+"""Where the estimator in a `CalibratedOrdinal` is from."""
 
 
 class ModelFileError(ValueError):
@@ -117,13 +123,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> load(path)
     OrdinalPA(random_state=0, variant='PA-II')
     """
-    return from_bytes(Path(path).read_bytes(), str(path))
+    return from_bytes(Path(path).read_bytes(), str(path))[1]
 
 
-class Array(msgspec.Struct, tag="array"):
-    """A 1-d array of numbers or text."""
+class Array(msgspec.Struct):
+    """A 1-d array of numbers or text; without a type, the keys and values of a dict in turn.
 
-    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")]
+    Its size is limited, because an array of long text takes more memory than a header.
+    """
+
+    dtype: Annotated[str, msgspec.Meta(pattern="^[<>|=]?[biufU][0-9]{1,9}$")] | None
     values: list[Scalar]
 
     def __post_init__(self) -> None:
@@ -132,23 +141,9 @@ class Array(msgspec.Struct, tag="array"):
             raise ValueError(f"an array of {size:,} bytes is too large for a header")
 
 
-class Pairs(msgspec.Struct, tag="dict"):
-    """A dict whose keys may be numbers, which JSON has not."""
-
-    values: list[tuple[Scalar | None, Scalar | None]]
-
-
-Value = Scalar | list[Scalar | None] | Array | Pairs | None  # a parameter of an estimator
-
-
-Origin = Literal["default", "given", "frozen"]
-
-
-class Calibrated(msgspec.Struct):
-    """The `CalibratedOrdinal` around an estimator."""
-
-    parameters: dict[str, Value]  # except the estimator
-    estimator: Origin
+Rounds = tuple[int | None, list[tuple[Count, Count, Count, float]]]
+"""Progress of training on Dask: the seed, and every round."""
+Value = Scalar | list[Scalar | None] | Array | None  # a parameter of an estimator
 
 
 class Constant(msgspec.Struct):
@@ -196,7 +191,16 @@ class Note(msgspec.Struct):
     """How far a training has come, and with which settings and files."""
 
     settings: dict[str, Any]
-    progress: dict[str, Any]
+    progress: Any
+
+    def read(self, kind: Any, name: str) -> Any:
+        """The progress, checked."""
+        try:
+            return msgspec.convert(self.progress, kind)
+        except msgspec.ValidationError as error:
+            raise ModelFileError(
+                f"{name} does not contain valid progress ({error}); start over"
+            ) from None
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -210,7 +214,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     feature_names: list[str] | None = None
     n_iter: Count
     fitted: dict[str, Finite]
-    calibrated: Calibrated | None = None
+    calibrated: dict[str, Value] | None = None  # parameters of a CalibratedOrdinal around it
     table: Table | None = None
     checkpoint: Note | None = None
 
@@ -226,92 +230,88 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
     """The content of a model file, or of a checkpoint."""
-    if isinstance(model, TableModel):
-        header = Header(
-            estimator=model.kind,
-            parameters=_stored(model.parameters),
-            classes=stored("classes_", model.classes_),
-            n_features=model.recipe.n_features,
-            n_iter=model.parameters["max_iter"],
-            fitted=model.fitted,
-            table=Table(model.recipe, model.columns, model.options, model.training),
-        )
-        tensors = {"state": model.learner.state, "scale": model.encoder.state}
-        calibration = model.calibration
-    else:
-        ranker, calibrated = _without_calibration(model)
-        header, tensors = estimator_header(ranker, calibrated), {"state": ranker.learner_.state}
-        calibration = None if calibrated is None else model.calibration_
-    if calibration is not None:
-        tensors["calibration"] = calibration.state
+    header, tensors = table_parts(model) if isinstance(model, TableModel) else _parts(model)
     header.checkpoint = checkpoint
     text = json.dumps(msgspec.to_builtins(header), sort_keys=True, allow_nan=False)
     blank = save_tensors(tensors, metadata={"ordspan": NO_DIGEST + text})
     return blank.replace(NO_DIGEST.encode(), sha256(blank).hexdigest().encode(), 1)
 
 
-def estimator_header(model: Any, calibrated: Calibrated | None = None) -> Header:
-    """The header of a fitted estimator, and of the `CalibratedOrdinal` around it."""
-    model.check_settings_unchanged()
-    names = getattr(model, "feature_names_in_", None)
-    return Header(
-        estimator=type(model).__name__,
-        parameters=_stored(model.get_params(deep=False)),
+def table_parts(model: TableModel) -> tuple[Header, Tensors]:
+    """Header and tensors of a model of tables."""
+    header = Header(
+        estimator=model.kind,
+        parameters={name: stored(name, value) for name, value in model.parameters.items()},
         classes=stored("classes_", model.classes_),
-        n_features=int(model.n_features_in_),
-        feature_names=None if names is None else names.tolist(),
-        n_iter=int(model.n_iter_),
-        fitted={name: float(getattr(model, name)) for name in model._fitted_numbers},
-        calibrated=calibrated,
+        n_features=model.recipe.n_features,
+        n_iter=model.parameters["max_iter"],
+        fitted=model.fitted,
+        table=Table(model.recipe, model.columns, model.options, model.training),
     )
+    tensors = {"state": model.learner.state, "scale": model.encoder.state}
+    if model.calibration is not None:
+        tensors["calibration"] = model.calibration.state
+    return header, tensors
 
 
-def _without_calibration(model: Any) -> tuple[Any, Calibrated | None]:
-    """An estimator of ours, and the `CalibratedOrdinal` around it, if any."""
+def _parts(model: Any) -> tuple[Header, Tensors]:
+    """Header and tensors of an estimator, and of the `CalibratedOrdinal` around it, if any."""
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils.validation import check_is_fitted
 
     from ordspan.estimators.calibrated import CalibratedOrdinal, check_calibration_unchanged
 
-    ranker, calibrated = model, None
-    if type(model) is CalibratedOrdinal:
-        check_is_fitted(model)
-        check_calibration_unchanged(model)
-        ranker, parameters = model.estimator_, model.get_params(deep=False)
-        origin: Origin = "default" if parameters.pop("estimator") is None else "given"
-        if isinstance(ranker, FrozenEstimator):
-            ranker, origin = ranker.estimator, "frozen"
-        calibrated = Calibrated(_stored(parameters), origin)
-    kind, known = type(ranker), _estimators()
-    if known.get(kind.__name__) is not kind:
+    if type(model) is not CalibratedOrdinal:
+        return estimator_header(model), {"state": model.learner_.state}
+    check_is_fitted(model)
+    check_calibration_unchanged(model)
+    ranker, parameters = model.estimator_, model.get_params(deep=False)
+    parameters["estimator"] = DEFAULT if model.estimator is None else GIVEN
+    if isinstance(ranker, FrozenEstimator):
+        ranker, parameters["estimator"] = ranker.estimator, FROZEN
+    header = estimator_header(ranker)
+    header.calibrated = {name: stored(name, value) for name, value in parameters.items()}
+    return header, {"state": ranker.learner_.state, "calibration": model.calibration_.state}
+
+
+def estimator_header(model: Any) -> Header:
+    """The header of a fitted estimator."""
+    from sklearn.utils.validation import check_is_fitted
+
+    from ordspan import estimators
+
+    kind = type(model)
+    if getattr(estimators, kind.__name__, None) is not kind:
         if "river" in kind.__module__.split("."):  # has an OrdinalPA and a PRank too
             name = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
             raise TypeError(f"cannot save {name}, a River model; pickle it instead")
         raise TypeError(
-            f"cannot save a {kind.__name__}, only {', '.join(known)}, alone or calibrated; write "
-            "it with skops.io.dump(model, path), and read it, if you trust the file, with "
-            "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
+            f"cannot save a {kind.__name__}, only {', '.join(estimators.__all__)}, alone or "
+            "calibrated; write it with skops.io.dump(model, path), and read it, if you trust the "
+            "file, with skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )
-    check_is_fitted(ranker)
-    return ranker, calibrated
-
-
-def _estimators() -> dict[str, Any]:
-    """Estimators by name that a file can hold, alone or calibrated; imports scikit-learn."""
-    from ordspan import estimators
-
-    return {name: getattr(estimators, name) for name in estimators.__all__}
-
-
-def _stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: stored(name, value) for name, value in parameters.items()}
+    check_is_fitted(model)
+    model.check_settings_unchanged()
+    names, parameters = getattr(model, "feature_names_in_", None), model.get_params(deep=False)
+    return Header(
+        estimator=kind.__name__,
+        parameters={name: stored(name, value) for name, value in parameters.items()},
+        classes=stored("classes_", model.classes_),
+        n_features=int(model.n_features_in_),
+        feature_names=None if names is None else names.tolist(),
+        n_iter=int(model.n_iter_),
+        fitted={name: float(getattr(model, name)) for name in model._fitted_numbers},
+    )
 
 
 def stored(name: str, value: Any) -> Any:
-    """A parameter as a `Value`, if it can be one; arrays keep their type, NumPy scalars do not."""
+    """A parameter as a `Value`, if it can be one; NumPy scalars become plain numbers."""
+    given = value
+    if isinstance(value, dict):
+        given = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
     try:
-        return msgspec.convert(_plain(value), Value)
-    except ValueError:
+        return msgspec.convert(msgspec.to_builtins(given, enc_hook=_plain), Value)
+    except (ValueError, NotImplementedError):
         raise TypeError(
             f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
             "random_state, an int)"
@@ -321,29 +321,29 @@ def stored(name: str, value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {"type": "dict", "values": [_plain(pair) for pair in value.items()]}
-    if hasattr(value, "__array__"):
-        array = np.asarray(value)
-        return {"type": "array", "dtype": array.dtype.str, "values": array.tolist()}
-    return value
+    if not hasattr(value, "__array__"):
+        raise NotImplementedError
+    array = np.asarray(value)
+    return {"dtype": array.dtype.str, "values": array.tolist()}
 
 
 def restored(value: Value) -> Any:
     """The inverse of `stored`."""
-    if isinstance(value, Array):
-        return np.array(value.values, dtype=value.dtype)
-    return dict(value.values) if isinstance(value, Pairs) else value
+    if not isinstance(value, Array):
+        return value
+    if value.dtype is None:
+        return dict(zip(value.values[::2], value.values[1::2], strict=True))
+    return np.array(value.values, value.dtype)
 
 
-def from_bytes(content: bytes, name: str) -> Any:
-    """The model in a file."""
-    return read_header_and_model(content, name)[1]
+def _parameters(header: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Parameters of these names, and no others."""
+    if header.keys() != set(names):
+        raise ValueError(f"unexpected parameters: {', '.join(header)}")
+    return {name: restored(value) for name, value in header.items()}
 
 
-def read_header_and_model(content: bytes, name: str) -> tuple[Header, Any]:
+def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
     """Header and model of a file; raises if it is damaged or ordspan cannot have written it."""
     try:
         size = int.from_bytes(content[:8], "little")
@@ -370,62 +370,113 @@ def read_header_and_model(content: bytes, name: str) -> tuple[Header, Any]:
     )
 
 
-def _model(header: Header, tensors: dict[str, NDArray[Any]]) -> Any:
+def _model(header: Header, tensors: Tensors) -> Any:
     """Build a model from a header and tensors, which are checked."""
-    table = header.table
-    classes = check_classes(restored(header.classes))
-    if table is not None:
-        parameters = _restored(header.parameters, stored_parameters(header.estimator))
-        make = partial(make_learner, header.estimator, parameters)
-    else:
-        kind = _estimators().get(header.estimator)
-        if kind is None:
-            raise ValueError(f"unknown estimator {header.estimator!r}")
-        estimator = kind(**_restored(header.parameters, kind._get_param_names()))
-        fitted = {name: header.fitted[name] for name in kind._fitted_numbers}
-        vars(estimator).update(fitted)  # needed by some learners
-        make = estimator._make_learner
-    learner = with_state(make, tensors["state"], header.n_features, classes.size)
-    calibration = None
-    if header.calibrated or "calibration" in tensors:
+    classes, calibration = check_classes(restored(header.classes)), None
+    if header.calibrated is not None or "calibration" in tensors:
         calibration = Calibration.from_state(tensors["calibration"], classes.size)
-    if table is not None:
-        return TableModel(
-            encoder=Encoder(table.recipe, tensors["scale"]),
-            kind=header.estimator,
-            parameters=parameters,
-            classes_=classes,
-            learner=learner,
-            training=table.training,
-            calibration=calibration,
-            fitted=header.fitted,
-            columns=table.labels,
-            options=table.options,
-        )
-    names = header.feature_names
-    estimator.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
-    if header.calibrated is None:
-        return estimator
-    return _calibrated(header.calibrated, estimator, calibration)
+    if header.table is None:
+        return _estimator(header, tensors["state"], classes, calibration)
+    parameters = _parameters(header.parameters, stored_parameters(header.estimator))
+    make = partial(make_learner, header.estimator, parameters)
+    return TableModel(
+        encoder=Encoder(header.table.recipe, tensors["scale"]),
+        kind=header.estimator,
+        parameters=parameters,
+        classes_=classes,
+        learner=with_state(make, tensors["state"], header.n_features, classes.size),
+        training=header.table.training,
+        calibration=calibration,
+        fitted=header.fitted,
+        columns=header.table.labels,
+        options=header.table.options,
+    )
 
 
-def _calibrated(around: Calibrated, ranker: Any, calibration: Any) -> Any:
-    """The `CalibratedOrdinal` around a fitted ranker."""
+def _estimator(header: Header, state: Any, classes: NDArray[Any], calibration: Any) -> Any:
+    """The estimator of a header, and the `CalibratedOrdinal` around it, if any."""
     from sklearn.base import clone
     from sklearn.frozen import FrozenEstimator
 
+    from ordspan import estimators
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
-    names = {*CalibratedOrdinal._get_param_names()} - {"estimator"}
-    parameters = _restored(around.parameters, names)
+    if header.estimator not in estimators.__all__:
+        raise ValueError(f"unknown estimator {header.estimator!r}")
+    kind = getattr(estimators, header.estimator)
+    ranker = kind(**_parameters(header.parameters, kind._get_param_names()))
+    # needed by some learners
+    vars(ranker).update({name: header.fitted[name] for name in kind._fitted_numbers})
+    learner = with_state(ranker._make_learner, state, header.n_features, classes.size)
+    names = header.feature_names
+    ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+    if header.calibrated is None:
+        return ranker
+    parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
     if isinstance(parameters["coverages"], list):
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
-    fitted = FrozenEstimator(ranker) if around.estimator == "frozen" else ranker
-    given = {"default": None, "given": clone(ranker), "frozen": fitted}[around.estimator]
-    return CalibratedOrdinal(given, **parameters).from_parts(fitted, calibration)
+    fitted = FrozenEstimator(ranker) if parameters["estimator"] == FROZEN else ranker
+    parameters["estimator"] = {DEFAULT: None, GIVEN: clone(ranker), FROZEN: fitted}[
+        parameters["estimator"]
+    ]
+    return CalibratedOrdinal(**parameters).from_parts(fitted, calibration)
 
 
-def _restored(stored: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    if stored.keys() != set(names):
-        raise ValueError(f"unexpected parameters: {', '.join(stored)}")
-    return {name: restored(value) for name, value in stored.items()}
+class Checkpoint:
+    """A model file that is replaced as training proceeds; without a path, does nothing.
+
+    Parameters
+    ----------
+    path : path-like or None
+        The file.
+    settings : dict
+        Plain values that must match when training resumes.
+    files : sequence of Identity
+        The training files, which must be unchanged.
+    remedy : str
+        What to do on a mismatch, for messages.
+    """
+
+    def __init__(
+        self, path: Any, settings: dict[str, Any], files: Sequence[Identity], remedy: str
+    ) -> None:
+        self.path, self.remedy = None if path is None else Path(path), remedy
+        for name, *state in files:
+            told = zip(("size", "modification time", "content"), state, strict=True)
+            settings = settings | {f"{what} of {name}": value for what, value in told}
+        if self.path is not None:
+            check_can_write(self.path)
+            # through JSON: fails now, not after hours of work, and compares as read from a file
+            settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
+        self.settings = settings
+
+    def write(self, model: Any, progress: Any) -> None:
+        """Write the model and its progress atomically."""
+        if self.path is not None:
+            note = Note(self.settings, msgspec.to_builtins(progress))
+            write_atomically(self.path, to_bytes(model, note))
+
+    def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:
+        """The last model and progress; None if there is no file."""
+        if self.path is None or not self.path.exists():
+            return None
+        header, model = from_bytes(self.path.read_bytes(), str(self.path))
+        if (note := header.checkpoint) is None:
+            raise ModelFileError(
+                f"{self.path} is a model file, but not a checkpoint; {self.remedy}"
+            )
+        for key in sorted(note.settings.keys() | self.settings.keys()):
+            then, now = note.settings.get(key), self.settings.get(key)
+            if then != now:
+                raise ValueError(
+                    f"the checkpoint {self.path} was made with {key} = {short(then)}, "
+                    f"now it is {short(now)}; {self.remedy}"
+                )
+        if type(model) is not kind:
+            raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.remedy}")
+        return model, note.read(progress, str(self.path))
+
+    def remove(self) -> None:
+        """Delete the file."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

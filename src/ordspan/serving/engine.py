@@ -20,9 +20,8 @@ from ordspan.catalog import ESTIMATORS, PA, SVM, learner_parameters, make_learne
 from ordspan.commands.models import read_table_model
 from ordspan.core.scaling import LIMIT
 from ordspan.learners import Calibration
-from ordspan.models.atomic import check_can_write, write_atomically
-from ordspan.models.checkpoint import Checkpoint, sole_writer
-from ordspan.models.file import ModelFileError, to_bytes
+from ordspan.models.atomic import check_can_write, sole_writer, write_atomically
+from ordspan.models.file import Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, UNDO, Event, Log
 from ordspan.serving.records import RecordReader, RequestError, example_record
