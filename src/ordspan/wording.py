@@ -134,6 +134,15 @@ def brief(value: Any) -> str:
     return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"
 
 
+def plural(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "word"), plural(2000, "word")
+    ('1 word', '2,000 words')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices, and list them."""
     if value not in (known := list(choices)):

@@ -396,7 +396,7 @@ REFUSED = [
     (MOMENTS, ["--features", "age,day"], "because it holds dates; leave it out", ["--text", "day"]),
     (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),
-    (having(grade="{}-5".format), [], "every label is a range", ["--grades", "1..5"]),
+    (having(grade="{}-5".format), [], "look like brackets of amounts", ["--grades", "1..5"]),
     (having(grade=["low", "high", "low", "Low"] * (N // 4)), [], "['Low', 'high', 'low']", None),
     (german(grade=MARKS.get), [], "column 'grade': Unknown label type: continuous", LISTED),
     (TWO_ORDERS, [], "different orders of the grades", ORDER),

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ordspan import intervals
 from ordspan.datasets.coarsening import RECIPES, coarsen, coarsen_ranks
-from ordspan.labels.ranks import intervals
 
 N_CLASSES = 9
 MIDDLE = np.full(60_000, 5)  # so far from the ends that no interval is cut

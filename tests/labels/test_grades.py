@@ -175,8 +175,8 @@ def test_grades_are_all_numbers_that_labels_name():
         ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies farther .*--na 99\).*--grades 0,1,2"),
         ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lies farther"),
         (["$0-$9,999", "$10k+", "?"], r"'\$0-\$9,999' look like brackets.*--brackets.*--na '\?'"),
-        (["25+", "18–24", "<18"], r"give classes=.*--grades '<18,18-24,25\+'\); otherwise"),
-        (["18-24", "25-34", "35+"], r"every label is a range, such as '18-24': .*--grades"),
+        (["25+", "18–24", "<18"], r"give classes=.*--grades '<18,18-24,25\+'\); if"),
+        (["18-24", "25-34", "35+"], r"such as '18-24' look like brackets of amounts: .*--grades"),
         (["1", "2", "4", ">3"], r"do not show which grades '>3' means: .*--grades"),  # is 3 one?
         (["1", "2", "3", ">3"], "do not show which grades '>3' means"),  # what is above 3?
         (["1", "2", "under 1"], "do not show which grades 'under 1' means"),

@@ -7,6 +7,7 @@ from typing import Any
 from ordspan.cli.app import prints
 from ordspan.cli.printing import show, table
 from ordspan.commands.jobs import InfoJob
+from ordspan.wording import plural
 
 ROUNDING = 1e-12
 MAX_CLASSES = 8
@@ -54,15 +55,6 @@ def number(value: Any, scale: float = 1.0) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
-
-
-def plural(count: int, noun: str) -> str:
-    """A number of things.
-
-    >>> plural(1, "word"), plural(2000, "word")
-    ('1 word', '2,000 words')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def properties(found: dict[str, Any]) -> dict[str, str]:

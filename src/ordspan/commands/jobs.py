@@ -507,8 +507,7 @@ class TrainJob(LabelledJob):
             raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
         if edges is None or self.parts:
             return
-        from ordspan.labels.amounts import band_names
-        from ordspan.labels.brackets import check_edges
+        from ordspan.labels.amounts import band_names, check_edges
 
         names = band_names(check_edges(edges))
         if self.classes is not None and list(self.classes) != names:

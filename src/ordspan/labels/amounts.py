@@ -1,4 +1,4 @@
-"""Amounts as people write them, brackets of amounts, and bands: the grades between edges.
+"""Amounts as people write them, brackets of amounts, the edges to use, and the bands between them.
 
 A bracket is half-open, and its edges may differ from label to label; it is the range of the bands
 that it covers. Names of bands hold their edges, so a list of grades is all that a model remembers.
@@ -7,6 +7,7 @@ that it covers. Names of bands hold their edges, so a list of grades is all that
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.forms import normalise_label, number_as_text, readings
+from ordspan.labels.forms import about_no_answer, normalise_label, number_as_text, readings
 from ordspan.wording import brief, hint
 
 Floats = NDArray[np.float64]
@@ -30,6 +31,10 @@ AMOUNT = re.compile(
 STARTS = ("low", "above")
 BRACKETS = hint("brackets=True, or ordspan.brackets", "--brackets")
 EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
+WIDENED = "brackets that end between two edges are widened to them"
+FEW_LABELS = 5
+"""An edge at which fewer labels end is left out: its two sides cannot be told apart."""
+MAX_BANDS = 60
 
 
 class Amount(NamedTuple):
@@ -39,49 +44,43 @@ class Amount(NamedTuple):
     step: float
     scale: int
 
-    def times(self, scale: int) -> Amount:
-        """The amount in other units: 40 in thousands is 40,000, and 8.2 exactly 8,200."""
-        value = self.value if scale == 1 else round(self.value * scale, 6)
-        return Amount(value, self.step * scale, scale)
 
-
-def read_amount(text: str) -> Amount | None:
+def read_amount(text: str, scale: int = 1) -> Amount:
     """A number, perhaps with a currency, separators of thousands and k or m.
 
-    >>> read_amount("$24,999"), read_amount("1.5k"), read_amount("B")
-    (Amount(value=24999.0, step=1.0, scale=1), Amount(value=1500.0, step=100.0, scale=1000), None)
+    An amount without k or m is in units of ``scale``.
+
+    >>> read_amount("$24,999"), read_amount("1.5k")
+    (Amount(value=24999.0, step=1.0, scale=1), Amount(value=1500.0, step=100.0, scale=1000))
     """
     match = AMOUNT.fullmatch(text.strip())
     sign, whole, fraction, exponent, suffix = match.groups(default="") if match else [""] * 5
     value = float(sign + re.sub("[,' ]", "", whole) + fraction + exponent or "nan")
     if not np.isfinite(value):
-        return None
-    return Amount(value, 10.0 ** -max(0, len(fraction) - 1), 1).times(SCALES[suffix.lower()])
+        raise ValueError(f"{brief(text)} is not an amount, such as 25000 or 25k")
+    scale = SCALES[suffix.lower()] if suffix else scale
+    if scale > 1:
+        value = round(value * scale, 6)  # 8.2k is exactly 8,200
+    return Amount(value, scale * 10.0 ** -max(0, len(fraction) - 1), scale)
 
 
 def read_ends(text: str) -> dict[str, Amount]:
-    """The ends of a written bracket; a single amount is both ends.
+    """The ends of a written bracket, or nothing; a single amount is both ends.
 
-    >>> {kind: end.value for kind, end in read_ends("$40-75k").items()}
-    {'low': 40000.0, 'high': 75000.0}
+    >>> {kind: end.value for kind, end in read_ends("$40-75k").items()}, read_ends("B")
+    ({'low': 40000.0, 'high': 75000.0}, {})
     """
     text = normalise_label(text)
-    if (single := read_amount(text)) is not None:
-        return {"low": single, "high": single}
     found: list[dict[str, Amount]] = []
-    for words in readings(text):
-        amounts = {kind: read_amount(word) for kind, word in words.items()}
-        ends = {kind: amount for kind, amount in amounts.items() if amount is not None}
-        if ends and ends.keys() == words.keys() and ends not in found:
-            found.append(ends)
-    if len(found) != 1:
-        raise ValueError(
-            "this is no bracket of amounts; write it as '25k to 50k', 'under 25k' or '25k or more'"
-        )
-    low, high = found[0].get("low"), found[0].get("high")
-    if low and high and low.scale == 1 and low.value * high.scale <= high.value:
-        return {"low": low.times(high.scale), "high": high}
-    return found[0]
+    for words in ({"low": text, "high": text}, *readings(text)):
+        with suppress(ValueError):
+            ends = {kind: read_amount(word) for kind, word in words.items()}
+            low, high = ends.get("low"), ends.get("high")
+            if low and high and low.scale == 1 and low.value * high.scale <= high.value:
+                ends["low"] = read_amount(words["low"], high.scale)
+            if ends and ends not in found:
+                found.append(ends)
+    return found[0] if len(found) == 1 else {}
 
 
 def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
@@ -96,6 +95,10 @@ def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
     ((-inf, 18.0), (60.0, inf), (42.0, 42.0))
     """
     ends = read_ends(text)
+    if not ends:
+        raise ValueError(
+            "this is no bracket of amounts; write it as '25k to 50k', 'under 25k' or '25k or more'"
+        )
     low = next((ends[kind].value for kind in STARTS if kind in ends), -np.inf)
     high = next((ends[kind].value for kind in ("high", "below") if kind in ends), np.inf)
     if low > high:
@@ -114,10 +117,7 @@ def is_bracket(text: str) -> bool:
     >>> is_bracket("$25-50k"), is_bracket("25"), is_bracket("low")
     (True, False, False)
     """
-    try:
-        return len(set(read_ends(text).values())) > 1 or read_amount(normalise_label(text)) is None
-    except ValueError:
-        return False
+    return bool(read_ends(text)) and not AMOUNT.fullmatch(normalise_label(text))
 
 
 def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
@@ -128,11 +128,9 @@ def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    starts: set[float] = set()
+    ends = [end for word in words for end in read_ends(word).items()]
+    starts = {amount.value for kind, amount in ends if kind in STARTS}
     spans: dict[str, tuple[float, float]] = {}
-    for word in words:
-        with suppress(ValueError):
-            starts |= {end.value for kind, end in read_ends(word).items() if kind in STARTS}
     for word in words:
         with suppress(ValueError):
             spans[word] = read_bracket(word, starts)
@@ -184,10 +182,11 @@ def edges_of(grades: Sequence[Any]) -> Floats | None:
     >>> edges_of(["under 10k", "10k to 25k", "25k or more"]), edges_of(["18-29", "30+"])
     (array([10000., 25000.]), None)
     """
-    starts = [read_amount(str(grade).partition(" ")[0]) for grade in grades[1:]]
-    edges = [start.value for start in starts if start is not None]
-    is_scale = 0 < len(edges) == len(starts) and band_names(edges) == list(grades)
-    return np.array(edges) if is_scale else None
+    with suppress(ValueError):
+        edges = [read_amount(str(grade).partition(" ")[0]).value for grade in grades[1:]]
+        if edges and band_names(edges) == list(grades):
+            return np.array(edges)
+    return None
 
 
 def range_ends(grades: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -214,3 +213,86 @@ def band_ranks(spans: Floats, edges: Floats) -> tuple[Ranks, Ranks]:
     low, high = spans.T
     lower = np.searchsorted(edges, low, "right") + 1
     return lower, np.maximum(lower, np.searchsorted(edges, high, "left") + 1)
+
+
+def is_widened(spans: Floats, edges: Floats) -> NDArray[np.bool_]:
+    """Whether brackets end between two edges, so that their bands reach farther than they do.
+
+    >>> is_widened(np.array([[10, 25], [12, 25], [0, 10]]), np.array([10, 25]))
+    array([False,  True, False])
+    """
+    (low, high), (low_is_edge, high_is_edge) = spans.T, np.isin(spans, edges).T
+    between = (~low_is_edge & (low > edges[0])) | (~high_is_edge & (high < edges[-1]))
+    return between & (low < high)
+
+
+def check_edges(edges: Any) -> Floats:
+    """Edges as sorted numbers, from numbers or text such as 10k.
+
+    >>> check_edges(["10k", 2500])
+    array([ 2500., 10000.])
+    """
+    values = np.unique([read_amount(number_as_text(edge)).value for edge in edges])
+    if not 0 < values.size < MAX_BANDS:
+        raise ValueError(
+            f"{values.size:,} edges make {values.size + 1:,} bands, but 2 to {MAX_BANDS} can be "
+            f"learned; choose the edges: {EDGES}"
+        )
+    return values
+
+
+def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[str]]:
+    """The edges of brackets that occur so often, a note on them, and one on those left out.
+
+    An outermost edge beyond which no label lies separates nothing; edges of fewer than FEW_LABELS
+    labels are left out.
+    """
+    low, high = spans.T
+    is_range = low < high
+    ends = np.concatenate([low[is_range], high[is_range]])
+    edges, index = np.unique(ends, return_inverse=True)
+    n_labels = np.bincount(index, np.tile(counts[is_range], 2), edges.size).astype(np.int64)
+    # a single amount lies below an edge only if it is smaller
+    first = np.where(is_range, high, np.nextafter(low, np.inf)).min(initial=np.inf)
+    inside = np.isfinite(edges) & (edges >= first) & (edges <= low.max(initial=-np.inf))
+    edges, n_labels = edges[inside], n_labels[inside]
+    frequent = n_labels >= FEW_LABELS
+    if not frequent.any():
+        raise ValueError(
+            f"no amount separates {FEW_LABELS} labels or more from others; choose the edges, "
+            + EDGES
+        )
+    labelled = zip(edge_names(edges), n_labels.tolist(), strict=True)
+    listed = np.array([f"{name} ({n:,})" for name, n in labelled])
+    notes = ["edges, with the labels at each: " + ", ".join(listed[frequent])]
+    if not frequent.all():
+        notes.append(
+            f"edges of fewer than {FEW_LABELS} labels are left out, and brackets that end there "
+            f"widen to the next edge: {', '.join(listed[~frequent])}; to choose, give {EDGES}"
+        )
+    return check_edges(edges[frequent]), notes
+
+
+def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[str]]:
+    """The bands of written brackets that occur so often, or of numbers cut into equal parts.
+
+    >>> bands_of(Counter({"under 18": 9, "18-29": 9, "30+": 9}))[0].tolist()
+    ['under 18', '18 to 30', '30 or more']
+    >>> bands_of(Counter(map(str, range(100))), parts=4)[0].tolist()
+    ['under 25', '25 to 50', '50 to 75', '75 or more']
+    """
+    if no_answer := about_no_answer(words):
+        raise ValueError(no_answer)
+    spans = read_brackets(words)
+    values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)
+    counts = np.array([words[word] for word in spans], dtype=np.int64)
+    if not parts:
+        edges, notes = find_edges(values, counts)
+        return np.array(band_names(edges)), notes
+    order = np.argsort(values[:, 0])
+    amounts, below = values[order, 0], np.cumsum(counts[order]) - counts[order]
+    at = np.searchsorted(below, np.arange(1, parts) * counts.sum() / parts)
+    edges = np.unique(amounts[at[at < amounts.size]])
+    if not edges.size:
+        raise ValueError(f"the labels cannot be cut into {parts} parts; give values to cut at")
+    return np.array(band_names(check_edges(edges))), []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterator
 from itertools import product
 from typing import Any
+
+from ordspan.wording import columns_hint, plural
 
 FORMS = (
     "{low}-{high}",
@@ -92,6 +95,13 @@ def is_no_answer(word: str) -> bool:
     (True, True, False)
     """
     return NO_ANSWER.fullmatch(normalise_label(word).replace("’", "'")) is not None
+
+
+def about_no_answer(counts: Counter[str]) -> str:
+    """What to do about words that say that there is no answer, if there are any."""
+    words = [word for word in counts if is_no_answer(word)]
+    listed = ", ".join(f"{word!r} ({plural(counts[word], 'row')})" for word in words)
+    return f"{listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
 
 
 def normalise_label(word: str) -> str:

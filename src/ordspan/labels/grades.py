@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.labels.amounts import BRACKETS, is_bracket
+from ordspan.labels.amounts import BRACKETS, is_bracket, read_ends
 from ordspan.labels.forms import (
     OPEN,
+    about_no_answer,
     is_no_answer,
     is_number,
     normalise_label,
     number_as_text,
     readings,
 )
-from ordspan.wording import N_SHOWN, brief, columns_hint, hint, shell_list, shown
+from ordspan.wording import N_SHOWN, brief, columns_hint, hint, plural, shell_list, shown
 
 MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades, so their number is limited."""
@@ -29,8 +30,6 @@ MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
 CUT = hint("cut=5", "--cut 5 for fifths, or --cut 3.4,3.8,4.2")
-IN_PYTHON = "with classes=[...] or as an ordered Categorical"
-READS_AS_RANGE = "is a range of others (read by ordspan.parse_intervals), unless it is listed too"
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
@@ -67,7 +66,7 @@ def check_grades(count: int, who: str, most: int = MAX_GRADES) -> None:
 
 def sorted_grades(
     labels: NDArray[Any],
-    remedy: str = IN_PYTHON,
+    remedy: str = "with classes=[...] or as an ordered Categorical",
     cut: str = "with y, classes = ordspan.brackets(y, y, edges=[...])",
 ) -> NDArray[Any]:
     """Distinct labels from lowest to highest, if they are numbers, or strings that spell them.
@@ -80,12 +79,18 @@ def sorted_grades(
     """
     numbers = numbers_of(labels)
     if numbers is None:
-        ranges = ranges_among(set(map(str, labels[:MAX_GRADES].tolist())))
-        unless = f"; {ranges[0]!r} {READS_AS_RANGE}" if ranges else ""
-        raise ValueError(
+        message = (
             f"the order of the grades {shown(labels)} is not known: give it from lowest to "
-            f"highest {remedy}{unless}"
+            f"highest {remedy}"
         )
+        words = set(map(str, labels[:MAX_GRADES].tolist()))
+        for word in sorted(words):
+            # names such as 18-24 are no ranges of others: 18 and 24 are not labels
+            ranges = readings(normalise_label(word))
+            if any(ends and words.issuperset(ends.values()) for ends in ranges):
+                message += f"; {word!r} is a range of others (read by ordspan.parse_intervals), "
+                raise ValueError(message + "unless it is listed too")
+        raise ValueError(message)
     if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
@@ -117,21 +122,6 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
         return numbers if np.isfinite(numbers).all() else None
 
 
-def ranges_among(words: set[str]) -> list[str]:
-    """Those of some labels that read as ranges of others, sorted.
-
-    Names of bands are no such ranges: 18 and 24, the ends of "18-24", are not labels themselves.
-
-    >>> ranges_among({"1", "2", "1-2", "18-24"})
-    ['1-2']
-    """
-    return [
-        word
-        for word in sorted(words)
-        if any(ends and words.issuperset(ends.values()) for ends in readings(normalise_label(word)))
-    ]
-
-
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
     """Every grade that occurs in labels, sorted; named grades need an order from the user.
 
@@ -144,14 +134,15 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     numbers = set(filter(_may_be_grade, words))
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
-    names = sorted(word for word in words - numbers - ranges.keys() if is_bracket(word))
+    names = set(filter(is_bracket, words - numbers - ranges.keys()))
+    brackets = ranges.keys() | names
     problems = []
-    if words and ranges.keys() == words:
-        problems.append(_ask_for_grades(ranges))
-    elif names and len(names) + len(ranges) > len(words) / 2:
+    if brackets and (brackets == words or (names and len(brackets) > len(words) / 2)):
+        in_order = sorted(brackets, key=lambda word: [*read_ends(word).values()])
         problems.append(
-            f"labels such as {names[0]!r} look like brackets of amounts: give {BRACKETS}; if they "
-            f"are the names of the grades, list them, {ALL_GRADES}"
+            f"labels such as {in_order[0]!r} look like brackets of amounts: give {BRACKETS}; if "
+            f"they are the names of the grades, give {grades_hint(in_order)}; if they are ranges "
+            f"of grades, list every grade, {ALL_GRADES}"
         )
     if no_answer := about_no_answer(counts):
         problems.append(f"{no_answer}, or list all grades, {ALL_GRADES}")
@@ -163,13 +154,13 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     labels = sorted_grades(np.array(sorted(kept)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
     if (codes := far_from_others(grades)).size:
-        names = [number_as_text(code) for code in codes.tolist()]
-        n_labels = sum(n for word, n in counts.items() if written[word] in names)
+        far = [number_as_text(code) for code in codes.tolist()]
+        rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")
         others = np.setdiff1d(grades, codes)
         raise ValueError(
-            f"{' and '.join(names)} ({_rows(n_labels)}) lies farther from the other grades than "
-            f"these, {shown(others)}, from each other: if it stands for no answer, give "
-            f"{columns_hint('na', *names)}; if it is a grade, give {grades_hint(grades.tolist())}"
+            f"{' and '.join(far)} ({rows}) lies farther from the other grades than these, "
+            f"{shown(others)}, from each other: if it stands for no answer, give "
+            f"{columns_hint('na', *far)}; if it is a grade, give {grades_hint(grades.tolist())}"
         )
     outermost = {"above": grades[-1], "below": grades[0]}
     for word, ends in ranges.items():
@@ -179,17 +170,6 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
                 f"the labels do not show which grades {word!r} means: list all, {ALL_GRADES}"
             )
     return grades
-
-
-def about_no_answer(counts: Counter[str]) -> str:
-    """What to do about words that say that there is no answer, if there are any."""
-    words = [word for word in counts if is_no_answer(word)]
-    listed = ", ".join(f"{word!r} ({_rows(counts[word])})" for word in words)
-    return f"{listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' * (count > 1)}"
 
 
 def far_from_others(grades: NDArray[Any]) -> NDArray[Any]:
@@ -221,17 +201,6 @@ def _numeric_ends(text: str) -> dict[str, str] | None:
     """The ends of a label that is a range of numbers."""
     found = () if is_number(text) else readings(text)
     return next((ends for ends in found if ends and all(map(_may_be_grade, ends.values()))), None)
-
-
-def _ask_for_grades(ranges: dict[str, dict[str, str]]) -> str:
-    """Ask for the grades where all labels are ranges, with an order that may be meant."""
-    lowest = {w: float(ends.get("low", ends.get("above", "-inf"))) for w, ends in ranges.items()}
-    return (
-        f"every label is a range, such as {min(ranges)!r}: if these are brackets of an amount, "
-        f"give {BRACKETS}; if they are the names of the grades, "
-        f"give {grades_hint(sorted(ranges, key=lowest.__getitem__))}; otherwise list every grade, "
-        + ALL_GRADES
-    )
 
 
 def read_order(text: str) -> NDArray[Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
-from ordspan.labels.grades import check_classes, classes_of, sorted_grades
-from ordspan.labels.text import LabelReader
+from ordspan.labels.forms import is_number, normalise_label, number_as_text, readings
+from ordspan.labels.grades import check_classes, sorted_grades
 from ordspan.wording import brief, shown, warn
 
 Labels = NDArray[Any]
@@ -203,20 +202,22 @@ def encode(
     """
     if labels.ndim == 1:
         refuse_missing(labels)
-        ranks = _encode_column(labels, classes, 0, fitted, what)
+        ranks = _ranks(labels, classes, fitted, what)
         return ranks, ranks
-    lower, upper = labels.T
-    low = _encode_column(lower, classes, 1, fitted, what)
-    high = _encode_column(upper, classes, classes.size, fitted, what)
-    if (low > high).any():
-        raise ValueError(_why_crossed(low, high, labels, what))
-    return low, high
+    ranks = _ranks(labels, classes, fitted, what)
+    lower, upper = np.ascontiguousarray(np.where(ranks == 0, [1, classes.size], ranks).T)
+    if (lower > upper).any():
+        row = int(np.argmax(lower > upper))
+        low, high = labels[row].tolist()
+        remedy = "swap the two columns?"
+        if (lower < upper).any():
+            remedy = "if these are two people's votes, take the lower and the higher of each row"
+        raise ValueError(f"row {row}: lower end {low!r} is above upper end {high!r}; {remedy}")
+    return lower, upper
 
 
-def _encode_column(
-    labels: NDArray[Any], classes: NDArray[Any], open_rank: int, fitted: bool, what: str
-) -> Ranks:
-    """Ranks of one column of labels."""
+def _ranks(labels: Labels, classes: NDArray[Any], fitted: bool, what: str) -> Ranks:
+    """The rank of every label or end, 0 for open ends."""
     whole = labels.dtype.kind in "iu" and classes.dtype.kind in "iu"
     if whole and np.array_equal(classes, np.arange(classes[0], classes[0] + classes.size)):
         ranks = labels.astype(np.int64) - (int(classes[0]) - 1)
@@ -232,12 +233,12 @@ def _encode_column(
         at = sorter[np.searchsorted(classes[sorter], values) % classes.size]
     unknown = (at < 0) | (classes[at] != values)
     if unknown.any():
-        row, label = np.flatnonzero(is_known)[unknown][0], values[unknown].tolist()[0]
+        row, label = np.argwhere(is_known)[unknown][0][0], values[unknown].tolist()[0]
         raise ValueError(
             f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; "
             + _remedy(label, fitted)
         )
-    ranks = np.full(labels.shape, open_rank, dtype=np.int64)
+    ranks = np.zeros(labels.shape, dtype=np.int64)
     ranks[is_known] = at + 1
     return ranks
 
@@ -252,119 +253,3 @@ def _remedy(label: Any, fitted: bool) -> str:
             "start a new model with every grade in classes=[...]"
         )
     return "list every grade in classes=[...]"
-
-
-def _why_crossed(low: Ranks, high: Ranks, labels: Labels, what: str) -> str:
-    """Which range has its lower end above its upper end, and what to do."""
-    row = int(np.argmax(low > high))
-    lower, upper = labels[row].tolist()
-    remedy = f"swap the two columns of {what}s?"
-    if (low < high).any():
-        remedy = (
-            f"swap the two in this row? Row {np.argmax(low < high)} has them the other way: "
-            "if these are two people's votes, take the lower and the higher one of each row"
-        )
-    return f"row {row}: lower end {lower!r} is above upper end {upper!r}; {remedy}"
-
-
-def intervals(lower: ArrayLike, upper: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
-    """Build range labels for ``fit`` from two columns, closing open ends.
-
-    Parameters
-    ----------
-    lower, upper : array-like of shape (n,)
-        Ends of the ranges in your own labels, both inclusive. None, NaN and infinities are open
-        ends: "at least 3" is ``lower=3, upper=None``. For text like that, see `parse_intervals`.
-    classes : array-like, optional
-        All grades from lowest to highest. By default, the numbers that occur, sorted.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        The ``y`` to pass to any estimator.
-
-    Examples
-    --------
-    >>> from ordspan import intervals
-    >>> intervals([1, 2, None], [1, 4, 3], classes=[1, 2, 3, 4])
-    array([[1, 1],
-           [2, 4],
-           [1, 3]])
-    >>> intervals(["mid"], [None], classes=["low", "mid", "high"])
-    array([['mid', 'high']], dtype='<U4')
-
-    Two people's votes, from the lower to the higher one of each row:
-
-    >>> grades, anna, ben = ["low", "mid", "high"], ["mid"], ["low"]
-    >>> lower, upper = zip(*(sorted(votes, key=grades.index) for votes in zip(anna, ben)))
-    >>> intervals(lower, upper, classes=grades)
-    array([['low', 'mid']], dtype='<U4')
-    """
-    (low, low_order), (high, high_order) = read_column(lower), read_column(upper)
-    if low.ndim != 1 or low.shape != high.shape:
-        raise ValueError(
-            f"lower and upper must be columns of one length, got shapes {low.shape}, {high.shape}"
-        )
-    labels = pairs(low, high)
-    known_order = common_order(low_order, high_order) if classes is None else None
-    order = find_classes(labels, known_order, classes)
-    return np.column_stack([order[ranks - 1] for ranks in encode(labels, order)])
-
-
-def parse_intervals(labels: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
-    """Build range labels for ``fit`` from one column of labels as people write them.
-
-    Every form that files may use is read: ``4``, ``"3-5"``, ``"at least 3"``, ``"65+"``,
-    ``"<=2"``, ``"between 2 and 4"``; the user guide lists them all.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n,)
-        Grades and ranges of grades, as text or numbers. A label that is the name of a grade is
-        that grade. A missing label (None, NaN or empty text) becomes the range of all grades.
-    classes : array-like, optional
-        All grades from lowest to highest. By default the order of an ordered Categorical, or else
-        the numbers that occur in the labels; grades that are names must be given.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        The ``y`` to pass to any estimator.
-
-    See Also
-    --------
-    intervals : Build range labels from two columns, one for each end.
-
-    Examples
-    --------
-    >>> from ordspan import parse_intervals
-    >>> parse_intervals(["1-2", "at least 3", 5, None], classes=[1, 2, 3, 4, 5])
-    array([[1, 2],
-           [3, 5],
-           [5, 5],
-           [1, 5]])
-    >>> parse_intervals(["18-24", "25-34 or older"], classes=["18-24", "25-34", "35+"])
-    array([['18-24', '18-24'],
-           ['25-34', '35+']], dtype='<U5')
-    """
-    values, order = read_column(labels)
-    if values.ndim != 1:
-        raise ValueError(
-            f"labels must be one column, got shape {values.shape}; for two columns, one for each "
-            "end, use intervals(lower, upper)"
-        )
-    texts = np.where(is_open(values), "", values.astype(str)).tolist()
-    given = order if classes is None else classes
-    grades = classes_of(texts) if given is None else check_classes(given)
-    reader = LabelReader(grades)
-    ranks: dict[str, tuple[int, int]] = {}
-    for text in dict.fromkeys(texts):
-        try:
-            ranks[text] = reader.interval(text)
-        except ValueError as error:
-            if normalise_label(text) not in OPEN:
-                raise ValueError(f"row {texts.index(text)}: label {brief(text)}: {error}") from None
-            ranks[text] = 1, grades.size
-    if reader.note:
-        warn(reader.note)
-    return grades[np.array([ranks[text] for text in texts], dtype=np.int64).reshape(-1, 2) - 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from ordspan.labels.amounts import (
     BRACKETS,
+    WIDENED,
     band_ranks,
     edges_of,
     is_bracket,
+    is_widened,
     read_amount,
     read_bracket,
 )
@@ -30,7 +32,6 @@ from ordspan.wording import brief, columns_hint, shown
 
 MIN_SIMILARITY = 0.6
 """Similarity from which a grade is suggested in place of an unknown one."""
-WIDENED = "brackets that end between two edges are widened to them"
 BETWEEN_RATINGS = "␟"
 """Between the ratings of several people in one label."""
 
@@ -46,6 +47,17 @@ def rating_range(spans: Any, span: str = "quartiles") -> tuple[int, int]:
     lower, upper = np.sort(np.asarray(spans), axis=0).T
     left_out = lower.size // 4 if span == "quartiles" else 0
     return int(lower[left_out]), int(upper[-1 - left_out])
+
+
+def split_ratings(cell: str) -> list[str]:
+    """The ratings in a cell of text.
+
+    >>> split_ratings("[1, 2, 2]"), split_ratings("low; mid"), split_ratings("3")
+    (['1', '2', '2'], ['low', 'mid'], ['3'])
+    """
+    inside = re.fullmatch(r"\s*[\[(]?(.*?)[\])]?\s*", cell, re.DOTALL)
+    words = re.split(r"[,;|]", inside[1] if inside else cell)
+    return [word.strip().strip("'\"") for word in words]
 
 
 class LabelReader:
@@ -80,8 +92,7 @@ class LabelReader:
         self._numbers = numbers if in_order else None
         low, high = classes[len(names) // 2 - 1 :][:2].tolist()
         self._among = f"among {owner}{shown(classes)}"
-        edges = edges_of(names)
-        self._edges = None if edges is None else edges.tolist()
+        self._edges = edges_of(names)
         self.note = ""  # on brackets that end between two edges
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
@@ -101,12 +112,12 @@ class LabelReader:
             raise ValueError("the label is empty")
         if self._edges is not None:
             return self._bands(text)
-        spans, errors = set(), [(self._plausibility([text]), self._unknown(word))]
+        spans, errors = set(), [(self._similarity([text]), self._unknown(word))]
         for ends in readings(text, self._ranks):
             try:
                 spans.add(self._span(text, ends))
             except ValueError as error:
-                errors.append((self._plausibility(ends.values()), error))
+                errors.append((self._similarity(ends.values()), error))
         if not spans:
             raise max(errors, key=lambda pair: pair[0])[1]
         if len(spans) > 1:
@@ -121,36 +132,25 @@ class LabelReader:
         if rank is None and number_as_text(word) in OPEN:
             return open_end
         if rank is None and self._edges is not None:
+            side: Any = "right" if open_end == 1 else "left"
             amount = read_amount(normalise_label(word))
-            if amount is None:
-                raise ValueError(f"{brief(word)} is not an amount, such as 25000 or 25k")
-            bisect = bisect_right if open_end == 1 else bisect_left
-            return bisect(self._edges, amount.value) + 1
-        return self._rank(word)
+            return int(np.searchsorted(self._edges, amount.value, side)) + 1
+        return self._last_inside("low", word)
 
     def _bands(self, text: str) -> tuple[int, int]:
         """Lowest and highest rank of the bands that a bracket of amounts touches."""
         assert self._edges is not None
         try:
-            low, high = read_bracket(text, self._edges)
+            span = np.array([read_bracket(text, self._edges)])
         except ValueError as error:
             raise ValueError(f"{error}{_if_no_answer(text)}") from None
-        ranks = band_ranks(np.array([[low, high]]), self._edges)
-        lower, upper = (int(rank[0]) for rank in ranks)
-        if low < high:
-            starts_before = lower > 1 and self._edges[lower - 2] < low
-            if starts_before or (upper <= len(self._edges) and high < self._edges[upper - 1]):
-                self.note = f"{WIDENED}, such as {text!r}"
-        return lower, upper
+        if is_widened(span, self._edges)[0]:
+            self.note = f"{WIDENED}, such as {text!r}"
+        lower, upper = band_ranks(span, self._edges)
+        return int(lower[0]), int(upper[0])
 
     def _find(self, word: str) -> int | None:
         return self._ranks.get(number_as_text(word), self._ranks.get(normalise_label(word)))
-
-    def _rank(self, word: str) -> int:
-        rank = self._find(word)
-        if rank is None:
-            raise self._unknown(word)
-        return rank
 
     def _span(self, text: str, ends: dict[str, str]) -> tuple[int, int]:
         """Lowest and highest rank between two ends."""
@@ -173,11 +173,11 @@ class LabelReader:
 
     def _last_inside(self, kind: str, word: str) -> int:
         """The rank of the last included grade at one end, perhaps beyond the outermost grade."""
-        grade = self._find(word)
-        if kind in ("low", "high") or (grade is None and not self._is_comparable(word)):
-            return self._rank(word)
-        if grade is not None:
-            return grade + 1 if kind == "above" else grade - 1
+        rank = self._find(word)
+        if rank is not None:
+            return rank + (kind == "above") - (kind == "below")
+        if kind in ("low", "high") or not self._is_comparable(word):
+            raise self._unknown(word)
         return int(np.searchsorted(self._numbers or [], float(word))) + (kind == "above")
 
     def _is_comparable(self, word: str) -> bool:
@@ -185,24 +185,25 @@ class LabelReader:
         return self._numbers is not None and is_number(word)
 
     def _unknown(self, word: str) -> ValueError:
-        similarity, grade = self._nearest(word)
-        meant = f"did you mean {grade!r}? If not, " if similarity else ""
+        grade = self._nearest(word)
+        meant = f"did you mean {grade!r}? If not, " if grade else ""
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
             + _if_no_answer(word)
         )
 
-    def _nearest(self, word: str) -> tuple[float, str]:
-        """Similarity of a word to the most similar named grade, from 0 to 1, and that grade."""
+    def _nearest(self, word: str) -> str:
+        """The named grade that may be meant by a word, or nothing."""
         names = {} if self._numbers else {_folded(str(c)): str(c) for c in self.classes.tolist()}
-        for name in get_close_matches(_folded(word), names, 1, MIN_SIMILARITY):
-            return SequenceMatcher(None, name, _folded(word)).ratio(), names[name]
-        return 0.0, ""
+        close = get_close_matches(_folded(word), names, 1, MIN_SIMILARITY)
+        return names[close[0]] if close else ""
 
-    def _plausibility(self, words: Iterable[str]) -> float:
-        """How likely the least likely of some words is a grade, from 0 to 1."""
+    def _similarity(self, words: Iterable[str]) -> float:
+        """How similar the least similar of some words is to a grade, from 0 to 1."""
         return min(
-            1.0 if word in self._ranks or self._is_comparable(word) else self._nearest(word)[0]
+            1.0
+            if word in self._ranks or self._is_comparable(word)
+            else SequenceMatcher(None, _folded(self._nearest(word)), _folded(word)).ratio()
             for word in words
         )
 

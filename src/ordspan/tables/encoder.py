@@ -15,7 +15,7 @@ from ordspan.core import scaling
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.rows import Faults
 from ordspan.tables.sentences import SENTENCE_BITS, named_places, sentence_rows
-from ordspan.wording import brief, columns_hint
+from ordspan.wording import brief, columns_hint, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,16 +163,12 @@ class Unseen:
     def messages(self) -> list[str]:
         """Messages about the most frequent ones."""
         words, gaps = self.words.most_common(5), [*self.gaps.items()]
-        rows = ", ".join(f"{name} = {word!r} ({_n_rows(n)})" for (name, word), n in words)
+        rows = ", ".join(f"{name} = {word!r} ({plural(n, 'row')})" for (name, word), n in words)
         messages = [f"values not seen in training: {rows}"] if rows else []
-        rows = ", ".join(f"{name} ({_n_rows(count)})" for name, count in gaps[:8])
+        rows = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in gaps[:8])
         more = ", ..." * (len(gaps) > 8)
         filled = f"missing values, which training did not have, were filled: {rows}{more}"
         return [*messages, filled] if rows else messages
-
-
-def _n_rows(count: int) -> str:
-    return f"{count:,} row{'s' * (count > 1)}"
 
 
 class Encoder:

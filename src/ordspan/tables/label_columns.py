@@ -14,8 +14,7 @@ from ordspan.labels.amounts import BRACKETS
 from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.labels.grades import grades_hint
 from ordspan.labels.ranks import shared_edge
-from ordspan.labels.ratings import split_ratings
-from ordspan.labels.text import BETWEEN_RATINGS, LabelReader
+from ordspan.labels.text import BETWEEN_RATINGS, LabelReader, split_ratings
 from ordspan.tables.encoder import word_codes
 from ordspan.tables.rows import Faults, FileError
 from ordspan.wording import brief, columns_hint

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.amounts import EDGES
-from ordspan.labels.brackets import bands_of
+from ordspan.labels.amounts import EDGES, bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
