@@ -354,20 +354,6 @@ def _class_pulls(rule, scores, sq_norm, lower, upper, strength):
     return class_step(scores, sq_norm, lower, upper, spread, cap)
 
 
-def learn_aggregate(X, lower, upper, coins, n_classes):
-    """A committee of PRanks; ``coins[t, m]`` says whether member m is shown row t."""
-    members = [(np.zeros(X.shape[1]), np.zeros(n_classes - 1)) for _ in range(coins.shape[1])]
-    predicted = np.empty(len(X), dtype=np.int64)
-    for t, x in enumerate(X):
-        w, theta = _mean(members)
-        predicted[t] = rank(theta, w @ x)
-        for m in np.flatnonzero(coins[t]):
-            own_w, own_theta = members[m]
-            pull, new = prank_step(own_theta, own_w @ x, lower[t], upper[t], 1.0)
-            members[m] = own_w + pull * x, new
-    return Learned(*_mean(members), predicted, 0)
-
-
 def _mean(history):
     return tuple(np.mean(part, axis=0) for part in zip(*history, strict=True))
 

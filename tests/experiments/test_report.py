@@ -79,7 +79,7 @@ def test_every_figure_is_described_and_keeps_its_numbers(page):
     assert len(figures) == 20
     assert (
         "figure1-california-50",
-        "California (50% partial labels): average error over the trials",
+        "California (50% partial labels): average MAE over the trials",
     ) in figures
     (first,) = re.findall(r'<figure id="figure1-california-0".*?</figure>', page, re.DOTALL)
     heights = [float(text) for text in re.findall(r">(\d\.\d+)</text>", first)]

@@ -9,24 +9,34 @@ from hypothesis import given
 import naive
 from ordspan.core import exact
 from ordspan.experiments import sca
+from ordspan.learners import LinearLearner
 from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, run, softness_and_cap, trials
+
+
+def printed(theta, score, sq_norm, lower, upper, C=1.0, variant="PA", step=sca.step):
+    """Pull, new thresholds and whether anything moved, by the printed step."""
+    model = LinearLearner(1, theta.size + 1, variant, C, solver="sca").model
+    model.edges[1:-1] = theta
+    pull, moved, finite = step(model, 0.0, C, float(score), float(sq_norm), lower, upper)
+    assert finite
+    return pull, model.edges[1:-1], moved
 
 
 def test_the_printed_step_s_pull_is_that_of_its_support_on_long_rows():
     theta, score, sq_norm = np.array([0.1, 0.3, 0.7]), -10.3, 1e12
-    pull, _, _ = run(sca.sca_step, theta, score, sq_norm, 4, 4, 1.0, inf)
+    pull, _, _ = printed(theta, score, sq_norm, 4, 4)
     _, _, written = naive.sca_support(theta, score, sq_norm, 4, 4)
     assert pull == pytest.approx(written, rel=1e-9, abs=0)
 
 
-@both(sca.sca_step)
+@both(sca.step)
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
 @given(trial=trials(max_classes=12, decades=2))
 def test_the_printed_step_is_its_slow_twin(step, variant, trial):
     theta, score, _, lower, upper, C = trial
     softness, cap = softness_and_cap(variant, C)
-    pull, new, moved = run(step, *trial[:5], softness, cap)
+    pull, new, moved = printed(*trial, variant, step)
     if not moved:
         assert not naive.losses(theta, score, lower, upper).any()
         return
@@ -46,7 +56,7 @@ def swing(trial):
 
 def test_the_printed_sca_is_feasible_but_not_the_smallest_move():
     theta = np.array([0.0, 5.0])
-    pull, new, _ = run(sca.sca_step, theta, 0.0, 1.0, 2, 2, 1.0, inf)
+    pull, new, _ = printed(theta, 0.0, 1.0, 2, 2)
     assert pull == pytest.approx(1 / 3, rel=1e-15)
     assert new == pytest.approx([-2 / 3, 16 / 3], rel=1e-15)
     assert naive.losses(new, pull, 2, 2).sum() == pytest.approx(0, abs=1e-15)
@@ -62,7 +72,7 @@ def test_no_feasible_printed_step_is_smaller_than_the_exact_one(trial):
     def sq_move(pull, new):
         return pull**2 * sq_norm + np.sum((new - theta) ** 2)
 
-    pull, new, _ = run(sca.sca_step, *trial[:5], 1.0, inf)
+    pull, new, _ = printed(*trial[:5])
     if naive.losses(new, score + pull * sq_norm, lower, upper).sum() > 1e-9 * size:
         return  # see test_the_printed_sca_can_leave_a_loss
     smallest = sq_move(*run(exact.exact_step, *trial[:5], 1.0, inf)[:2])
@@ -73,9 +83,8 @@ def test_no_feasible_printed_step_is_smaller_than_the_exact_one(trial):
 @pytest.mark.parametrize(("lower", "upper"), [(1, 1), (4, 4), (2, 2), (1, 3), (2, 4), (2, 3)])
 def test_the_printed_search_always_ends(variant, lower, upper):
     # all ties: both sides are used up, where the printed loop would run for ever
-    softness, cap = softness_and_cap(variant, 0.5)
     for score in (-5.0, 0.0, 5.0):
-        _, new, _ = run(sca.sca_step, np.zeros(3), score, 100.0, lower, upper, softness, cap)
+        _, new, _ = printed(np.zeros(3), score, 100.0, lower, upper, 0.5, variant)
         assert np.all(np.isfinite(new))
 
 
@@ -86,7 +95,7 @@ def test_the_printed_sca_can_break_the_order_and_is_repaired():
     pull, broken = naive.sca_hard(theta, 1.0, 1.0, 4, 4)
     assert pull == -0.5
     assert broken.tolist() == [0.0, -0.5, -0.5, 1.5, 10.0]
-    pull, new, _ = run(sca.sca_step, theta, 1.0, 1.0, 4, 4, 1.0, inf)
+    pull, new, _ = printed(theta, 1.0, 1.0, 4, 4)
     assert pull == -0.5
     assert new.tolist() == [0.0, 0.0, 0.0, 1.5, 10.0]
 

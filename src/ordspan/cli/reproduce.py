@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ordspan.cli.app import command, progress_bar, report_errors
 from ordspan.cli.printing import print_json, say, show, table
 from ordspan.commands.jobs import ReproduceJob
-
-if TYPE_CHECKING:
-    from ordspan.experiments.reproduce import Outcome
 
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
 
@@ -29,30 +26,30 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
         clock = Clock()
         with progress_bar(counted=True) as bar:
             task = bar.add_task("starting", total=None)
-            outcome = run(
+            results, summary, claims = run(
                 job,
                 lambda what, done, total: bar.update(
                     task, description=what, completed=done, total=total
                 ),
             )
-        folder, counts = job.report_only or job.out, count_verdicts(outcome.claims)
+        folder, counts = job.report_only or job.out, count_verdicts(claims)
         if json:
-            print_json({"summary": outcome.summary, "claims": counts, "out": folder})
+            print_json({"summary": summary, "claims": counts, "out": folder})
             return
-        print_summary(outcome)
+        print_summary(summary)
         hold, fail, not_run = counts.values()
         say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
         took = "" if job.report_only else f" in {clock.seconds():.1f} s"
         say(f"Written to {folder}{took}: {FILES}.")
         say(f"Open {folder}/report.html in a browser.")
-        for name, reason in outcome.results.settings["unavailable"].items():
+        for name, reason in results.settings["unavailable"].items():
             say(f"Not run: {name}: {reason}.")
 
 
-def print_summary(outcome: Outcome) -> None:
+def print_summary(summary: list[dict[str, Any]]) -> None:
     """Print the final errors."""
     rows = []
-    for row in outcome.summary:
+    for row in summary:
         labels = f"{row['labels']} % ranges" if row["labels"] else "exact"
         C = "" if row["C"] is None else f"{row['C']:g}"
         mae = f"{row['mae']:.3f}" + (f" ± {row['sem']:.3f}" if row["runs"] > 1 else "")

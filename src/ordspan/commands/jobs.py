@@ -723,7 +723,7 @@ class ReproduceJob(Job):
     )
     algorithms: Columns = option(
         ("PA", "PA-I", "PA-II", "PRank", "MCP"),
-        "Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II, OAP-BPM.",
+        "Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II.",
     )
     fractions: Any = option(
         "0,50,75", "Percentages of labels given as ranges, comma separated.", read=read_percentages

@@ -8,7 +8,6 @@ ours are described there.
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from importlib import resources
 from itertools import groupby, product
 from typing import NamedTuple
@@ -85,8 +84,7 @@ def _judge(results: Results, claim: Claim) -> Claim:
     holds = effect - reach > 0
     if test == COMPARABLE:
         holds = abs(effect) <= MARGIN * other_final.mean()
-    verdict = HOLDS if holds else FAILS
-    return Claim(*claim[:6], effect, effect - reach, effect + reach, verdict)
+    return Claim(*claim[:6], effect, effect - reach, effect + reach, HOLDS if holds else FAILS)
 
 
 def by_sentence(claims: list[Claim]) -> list[list[Claim]]:
@@ -96,8 +94,8 @@ def by_sentence(claims: list[Claim]) -> list[list[Claim]]:
 
 def count_verdicts(claims: list[Claim]) -> dict[str, int]:
     """Number of claims that hold, do not hold and were not run."""
-    counts = Counter(claim.verdict for claim in claims)
-    return {verdict: counts[verdict] for verdict in VERDICTS}
+    verdicts = [claim.verdict for claim in claims]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
 
 
 def claim_row(claim: Claim) -> list[str]:

@@ -10,18 +10,17 @@ from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ordspan.core.state import Floats, Ranks
 from ordspan.drawing import BLUE, GREY, ORANGE
 from ordspan.experiments.claims import PAPER
 from ordspan.experiments.results import HINDSIGHT, Cell, Results
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Band = tuple[Floats, Floats]  # a running error, and its standard error
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
@@ -33,12 +32,11 @@ LOOKS: dict[str, tuple[str, tuple[float, ...], str]] = {  # colour; dashes on, o
     "PA-II": ("#009E73", (6, 2, 1.5, 2), "^"),
     "PRank": ("#000000", (1.5, 1.5), "D"),
     "MCP": ("#CC79A7", (9, 2, 1.5, 2, 1.5, 2), "v"),
-    # rivals: the palette's orange and sky blue, and brown, as its yellow is too pale for lines
+    # rivals: the palette's orange and sky blue; its yellow is too pale for lines
     "PRIL": ("#E69F00", (4, 4), "P"),
     "MC-PA": ("#56B4E9", (12, 3), "X"),
     "MC-PA-I": ("#56B4E9", (6, 3, 2, 3), "<"),
     "MC-PA-II": ("#56B4E9", (2, 3), ">"),
-    "OAP-BPM": ("#A6761D", (4, 1, 1, 1, 1, 1), "p"),
 }
 MARKERS = [marker for _, _, marker in LOOKS.values()]
 EXTRA_DASHES = {"average": (3.0, 1.5), "sca": (1.0, 1.0)}
@@ -169,7 +167,7 @@ def draw_curve(
     if not is_extra:  # bands of the thin extra curves would hide the main ones
         panel.fill_between(trials, mean - sem, mean + sem, color=look["color"], alpha=0.2, lw=0)
     # seven markers, shifted by algorithm so that close curves do not hide them
-    shift = MARKERS.index(marker) / len(MARKERS) + (0.2 if is_extra else 0.15)
+    shift = MARKERS.index(marker) / 10 + (0.2 if is_extra else 0.15)
     places = np.searchsorted(trials, (np.arange(7) + shift) / 7 * trials[-1])
     panel.plot(
         trials,
@@ -194,8 +192,6 @@ def set_limits(panel: Axes, trials: Ranks, curves: list[Band], ylabel: str) -> N
 
 def one_panel(panel: Panel) -> Figure:
     """A panel as a figure of its own, without a title."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(3.5, 2.5))
     # finding the margins would take as long as drawing
     figure.subplots_adjust(left=0.18, right=0.95, bottom=0.17, top=0.97)
@@ -208,8 +204,6 @@ def one_panel(panel: Panel) -> Figure:
 
 def grid(panels: list[Panel], columns: int, runs: int) -> Figure:
     """Panels with their titles in one figure with one legend."""
-    from matplotlib.figure import Figure
-
     rows, width = -(-len(panels) // columns), 4.2 if columns > 1 else 6.4
     figure = Figure(figsize=(width * columns, 3.0 * rows + 0.9), layout="constrained")
     entries: dict[str, Any] = {}
@@ -236,8 +230,6 @@ def grid(panels: list[Panel], columns: int, runs: int) -> Figure:
 
 def write_figures(results: Results, panels: Panels, folder: Path) -> None:
     """The paper's figures as PNG and PDF, without dates, so that files are reproducible."""
-    import matplotlib
-
     for name, columns in (("figure1", len(results.labels)), ("figure2", 1)):
         if panels[name]:
             figure = grid(panels[name], columns, results.settings["runs"])

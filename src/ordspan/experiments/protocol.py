@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,27 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.bounds import measure, online_losses, pa_i_repaired_at, summarise_stream
+from ordspan.commands.jobs import ReproduceJob
 from ordspan.core.measures import distance, hinge_losses
 from ordspan.core.state import Floats, Ranks
 from ordspan.datasets import Dataset
 from ordspan.datasets.coarsening import coarsen_ranks
-from ordspan.experiments.committee import Committee
 from ordspan.experiments.results import HINDSIGHT
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 from ordspan.learners.base import rank_among
-from ordspan.learners.batch import solve
+from ordspan.learners.batch import Optimum, solve
 from ordspan.learners.linear import VARIANTS
 from ordspan.learners.rows import make_rows
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
 MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
-CITED_ALGORITHMS = ("PRIL", *MULTICLASS, "OAP-BPM")
+CITED_ALGORITHMS = ("PRIL", *MULTICLASS)
 """Algorithms that the paper cites but does not run; PRIL is PRank trained on intervals."""
 
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TUNING_RUNS = 10
 REPORTED, TUNING = 0, 1  # part of the seeds, so that they never coincide
-COINS = 101  # not a percentage, so OAP-BPM's draws differ from those of the intervals
 EARLY = 10  # the errors after T / EARLY trials are kept too, for a claim about them
 
 # part of the stored settings: another wording would make existing folders refuse to resume
@@ -69,37 +67,30 @@ class Curve(NamedTuple):
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether it has thresholds."""
+        """Whether it learns one score and thresholds, and thus has a hinge loss."""
         return self != FIXED and not self.algorithm.startswith("MC")
-
-    @property
-    def has_losses(self) -> bool:
-        """Whether it has one score and thresholds, and thus a hinge loss."""
-        return self.has_thresholds and self.algorithm != "OAP-BPM"
 
     @property
     def uses_intervals(self) -> bool:
         """Whether it is trained on the intervals; the others get exact labels."""
         return self.algorithm in (*VARIANTS, "PRIL", HINDSIGHT)
 
-    def learner(self, data: Dataset, C: float | None, seed: tuple[int, ...] = (0,)) -> Any:
-        """A new learner; the seed is used by randomised ones."""
+    def learner(self, data: Dataset, C: float | None) -> Any:
+        """A new learner."""
         shape, C = (data.X.shape[1], data.n_classes), C or 1.0
         if self.algorithm in VARIANTS:
             return LinearLearner(*shape, self.algorithm, C, self.average, solver=self.solver)
         if self.algorithm in MULTICLASS:
             return MulticlassPALearner(*shape, MULTICLASS[self.algorithm], C)
-        if self.algorithm == "OAP-BPM":
-            return Committee(*shape, seed=(*seed, COINS))
         return (PerceptronLearner if self.algorithm == "MCP" else PRankLearner)(*shape)
 
 
-def curves_of(algorithms: Sequence[str], *, average: bool, solver: str) -> list[Curve]:
+def curves_of(job: ReproduceJob) -> list[Curve]:
     """The algorithms in order, then the requested extra curves."""
-    variants = [name for name in algorithms if name in VARIANTS]
-    averaged = [Curve(name, average=True) for name in variants if average]
-    searched = [Curve(name, solver=solver) for name in variants if solver != "exact"]
-    return [*map(Curve, algorithms), *averaged, *searched]
+    variants = [name for name in job.algorithms if name in VARIANTS]
+    averaged = [Curve(name, average=True) for name in variants if job.average]
+    searched = [Curve(name, solver=job.solver) for name in variants if job.solver != "exact"]
+    return [*map(Curve, job.algorithms), *averaged, *searched]
 
 
 FIXED = Curve(HINDSIGHT)
@@ -113,28 +104,25 @@ class TrialStream(NamedTuple):
     ranks: Ranks
     lower: Ranks
     upper: Ranks
-    seed: tuple[int, ...]  # with which the rows were drawn
 
     def labels(self, curve: Curve) -> tuple[Ranks, Ranks]:
         """Ends of the labels that a curve is trained on."""
         return (self.lower, self.upper) if curve.uses_intervals else (self.ranks, self.ranks)
 
 
-def streams(
-    data: Dataset, labels: Sequence[int], seed: int, kind: int, run: int, trials: int
-) -> dict[int, TrialStream]:
+def streams(job: ReproduceJob, data: Dataset, kind: int, run: int) -> dict[int, TrialStream]:
     """The same sampled rows under every percentage of interval labels.
 
     Rows are drawn with replacement, as in Algorithm 1 ("randomly sample an instance from S"). The
     percentage is of the data set's rows, each of which keeps its interval for the whole run.
     """
-    key = (seed, zlib.crc32(data.name.encode()), kind, run)
-    rows = np.random.default_rng(key).integers(data.ranks.size, size=trials)
+    key = (job.seed, zlib.crc32(data.name.encode()), kind, run)
+    rows = np.random.default_rng(key).integers(data.ranks.size, size=job.trials)
     X, ranks, sampled = data.X[rows], data.ranks[rows], {}
-    for percent in labels:
+    for percent in job.fractions:
         rng = np.random.default_rng([*key, percent])
         lower, upper = coarsen_ranks(data.ranks, percent / 100, data.n_classes, rng)
-        sampled[percent] = TrialStream(X, ranks, lower[rows], upper[rows], key)
+        sampled[percent] = TrialStream(X, ranks, lower[rows], upper[rows])
     return sampled
 
 
@@ -161,11 +149,10 @@ def errors_along(
     """
     used = stream.labels(curve)
     if curve == FIXED:
-        best = best_fixed(stream, data.n_classes)
+        best, _ = best_fixed(stream, data.n_classes)
         predicted = rank_among(best.thresholds, stream.X @ best.weights)
     else:
-        learner = curve.learner(data, C, stream.seed)
-        predicted = learner.learn_many(stream.X, *used, predict=True)
+        predicted = curve.learner(data, C).learn_many(stream.X, *used, predict=True)
     kept, both = kept_trials(predicted.size) - 1, ((stream.ranks, stream.ranks), used)
     return np.array([distance(predicted, *ends).cumsum()[kept] for ends in both], dtype=np.uint32)
 
@@ -181,25 +168,16 @@ def thresholds_along(learner: Any, curve: Curve, stream: TrialStream) -> Floats:
     return np.array(thresholds)
 
 
-class Fixed(NamedTuple):
-    """A ranker that never learns, and its hinge losses on a stream."""
-
-    weights: Floats
-    thresholds: Floats
-    C: float
-    losses: Floats  # (T, K - 1)
-
-
-def best_fixed(stream: TrialStream, n_classes: int) -> Fixed:
-    """The batch optimum with the smallest cumulative hinge loss on the stream."""
+def best_fixed(stream: TrialStream, n_classes: int) -> tuple[Optimum, Floats]:
+    """The batch optimum with the smallest cumulative hinge loss, and its losses (T, K - 1)."""
     rankers, optimum = [], None
     rows = make_rows(stream.X, stream.lower, stream.upper)
     for C in PATH:
         optimum = solve(rows, n_classes, C, tol=TOL, max_iter=SWEEPS, start=optimum)
-        weights, thresholds = optimum.weights, optimum.thresholds
-        losses = hinge_losses(stream.X @ weights, thresholds, stream.lower, stream.upper)
-        rankers.append(Fixed(weights, thresholds, C, losses))
-    return min(rankers, key=lambda ranker: ranker.losses.sum())
+        scores = stream.X @ optimum.weights
+        losses = hinge_losses(scores, optimum.thresholds, stream.lower, stream.upper)
+        rankers.append((optimum, losses))
+    return min(rankers, key=lambda ranker: ranker[1].sum())
 
 
 def learner_losses(learner: Any, curve: Curve, stream: TrialStream) -> Floats:
@@ -220,7 +198,9 @@ def cumulative(losses: Floats) -> Floats:
     return losses.sum(axis=1).cumsum()[kept_trials(len(losses)) - 1]
 
 
-def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) -> Floats:
+def bound_along(
+    ranker: Optimum, losses: Floats, stream: TrialStream, n_classes: int, C: float
+) -> Floats:
     """Bound on the cumulative loss of PA-I with this C up to each of `kept_trials`.
 
     The repaired inequality for any C, on the trials so far, with the ranker as comparator.
@@ -229,6 +209,6 @@ def bound_along(ranker: Fixed, stream: TrialStream, n_classes: int, C: float) ->
     for stop in kept_trials(stream.ranks.size).tolist():
         labels = stream.lower[:stop], stream.upper[:stop]
         trials = summarise_stream(sq_norms[:stop], *labels, n_classes)
-        rival = measure(ranker.weights, ranker.thresholds, ranker.losses[:stop])
+        rival = measure(ranker.weights, ranker.thresholds, losses[:stop])
         bounds.append(pa_i_repaired_at(trials, rival, C).bound)
     return np.array(bounds)

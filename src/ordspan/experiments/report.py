@@ -6,29 +6,13 @@ from html import escape
 from math import isnan
 from typing import Any
 
-from ordspan.experiments.claims import (
-    COMPARABLE,
-    NOT_RUN,
-    OUTPERFORMS,
-    PAPER,
-    VERDICTS,
-    Claim,
-    by_sentence,
-    claim_row,
-    count_verdicts,
-    labels_text,
-)
-from ordspan.experiments.figures import Panels, dataset_title, look_of, one_panel
+from ordspan.experiments import claims as paper
+from ordspan.experiments.claims import PAPER, Claim, count_verdicts
+from ordspan.experiments.figures import Panel, Panels, dataset_title, look_of, one_panel
 from ordspan.experiments.results import Results
 from ordspan.pages import figure_svg, fill_template, table_row, terms
 
-SIGNS = dict(zip(VERDICTS, "✓✗–", strict=True))
-SHOWS = {
-    "figure1": "average error over the trials",
-    "figure2": "average error against the intervals over the trials",
-    "regret": "cumulative losses over the trials, and the bound on them",
-    "thresholds": "the thresholds over the trials",
-}
+SIGNS = dict(zip(paper.VERDICTS, "✓✗–", strict=True))
 
 
 def report_page(
@@ -40,7 +24,9 @@ def report_page(
     names, runs = {panel.name for group in panels.values() for panel in group}, settings["runs"]
     fixed_runs = settings["hindsight_runs"]
     # the sentences of which nothing was run come last
-    groups = sorted(by_sentence(claims), key=lambda group: {c.verdict for c in group} == {NOT_RUN})
+    groups = sorted(
+        paper.by_sentence(claims), key=lambda group: {c.verdict for c in group} == {paper.NOT_RUN}
+    )
     parts = {
         "lead": (
             f"{runs} runs of {settings['trials']} trials on "
@@ -60,14 +46,18 @@ def report_page(
         "summary": "".join(map(_summary_row, summary)),
         "settings": terms({_words(name): _words(value) for name, value in settings.items()}),
     }
-    for figure, words in SHOWS.items():
-        parts[figure] = "".join(
-            f'<figure id="{panel.name}" data-dataset="{panel.dataset}"><figcaption>'
-            f"{escape(panel.title)}</figcaption>"
-            f"{figure_svg(one_panel(panel), f'{panel.title}: {words}')}</figure>\n"
-            for panel in panels[figure]
-        )
+    for name, group in panels.items():
+        parts[name] = "".join(map(_figure, group))
     return fill_template(__package__, "report.html", parts)
+
+
+def _figure(panel: Panel) -> str:
+    drawn = one_panel(panel)
+    alt = f"{panel.title}: {drawn.axes[0].get_ylabel()} over the trials"
+    return (
+        f'<figure id="{panel.name}" data-dataset="{panel.dataset}"><figcaption>'
+        f"{escape(panel.title)}</figcaption>{figure_svg(drawn, alt)}</figure>\n"
+    )
 
 
 def _legend_entry(algorithm: str) -> str:
@@ -84,7 +74,7 @@ def _legend_entry(algorithm: str) -> str:
 def _sentence(group: list[Claim], panels: set[str]) -> str:
     """The claims of a sentence; those that were not run come last."""
     counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
-    run_first = sorted(group, key=lambda claim: claim.verdict == NOT_RUN)
+    run_first = sorted(group, key=lambda claim: claim.verdict == paper.NOT_RUN)
     return (
         f'<tbody><tr class="sentence"><th colspan="8" scope="colgroup">“{escape(group[0].sentence)}'
         f"”<small>{group[0].test} – {counts}</small></th></tr>"
@@ -94,9 +84,9 @@ def _sentence(group: list[Claim], panels: set[str]) -> str:
 
 def _claim(claim: Claim, panels: set[str]) -> str:
     """A row of the table with a link to the panel that shows its curves."""
-    dataset, *texts, verdict = map(escape, claim_row(claim))
+    dataset, *texts, verdict = map(escape, paper.claim_row(claim))
     figure, place = 2, f"figure2-{dataset}"
-    if claim.test in (OUTPERFORMS, COMPARABLE):
+    if claim.test in (paper.OUTPERFORMS, paper.COMPARABLE):
         figure, place = 1, f"figure1-{dataset}-{claim.labels}"
     link = f'<a href="#{place}">figure {figure}</a>' if place in panels else "–"
     cells = [dataset_title(dataset), *texts, link, f"{SIGNS[verdict]} {verdict}"]
@@ -110,7 +100,7 @@ def _summary_row(row: dict[str, Any]) -> str:
         name: "–" if row[name] is None or isnan(row[name]) else format(row[name], form)
         for name, form in forms.items()
     }
-    names = {"dataset": dataset_title(row["dataset"]), "labels": labels_text(row["labels"])}
+    names = {"dataset": dataset_title(row["dataset"]), "labels": paper.labels_text(row["labels"])}
     texts = map(str, (row | names | numbers).values())
     return table_row(list(texts), f'data-dataset="{row["dataset"]}"')
 

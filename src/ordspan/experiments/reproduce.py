@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import count, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -26,7 +26,7 @@ from ordspan.experiments.claims import Claim, make_claims
 from ordspan.experiments.figures import make_panels, write_figures
 from ordspan.experiments.protocol import FIXED, GRID, HINDSIGHT_RUNS, Curve, kept_trials
 from ordspan.experiments.report import report_page
-from ordspan.experiments.results import Results, naming_damaged, table_type, write_table
+from ordspan.experiments.results import Results, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.wording import check_choice
 
@@ -38,12 +38,8 @@ StepCallback = Callable[[str, int, int], object]
 """Called as ``progress(what, done, total)`` after each task."""
 
 
-class Outcome(NamedTuple):
-    """The results of a folder, and what was made from them."""
-
-    results: Results
-    summary: list[dict[str, Any]]
-    claims: list[Claim]
+Outcome = tuple[Results, list[dict[str, Any]], list[Claim]]
+"""The results of a folder, and the summary and the claims that were made from them."""
 
 
 def reproduce(job: ReproduceJob, progress: StepCallback) -> Outcome:
@@ -57,26 +53,18 @@ def reproduce(job: ReproduceJob, progress: StepCallback) -> Outcome:
         raise NotADirectoryError(f"{out} is a file, not a folder; choose another --out")
     parent = next(folder for folder in (out, *out.parents) if folder.is_dir())
     check_can_write(parent / out.name)  # before there is work to lose
-    datasets, unavailable = load_datasets(job.datasets, job.data_dir)
+    datasets, unavailable = [], {}
+    for name in dict.fromkeys(job.datasets):
+        try:
+            datasets.append(load_dataset(name, job.data_dir))
+        except DataUnavailable as reason:
+            unavailable[name] = f"{reason.reason}; {reason.way_to_get_it}"
     if not datasets:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in unavailable.items())
         raise LookupError(f"nothing to run. {reasons}")
     out.mkdir(parents=True, exist_ok=True)
     run(job, datasets, unavailable, progress)
     return write_outputs(out)
-
-
-def load_datasets(
-    names: Sequence[str], data_dir: str | None
-) -> tuple[list[Dataset], dict[str, str]]:
-    """The data sets that are available, and by name how to get the others."""
-    datasets, unavailable = [], {}
-    for name in dict.fromkeys(names):
-        try:
-            datasets.append(load_dataset(name, data_dir))
-        except DataUnavailable as reason:
-            unavailable[name] = f"{reason.reason}; {reason.way_to_get_it}"
-    return datasets, unavailable
 
 
 def write_outputs(folder: Path) -> Outcome:
@@ -90,7 +78,7 @@ def write_outputs(folder: Path) -> Outcome:
     write_figures(results, panels, folder)
     page = report_page(results, panels, claims, summary)
     (folder / "report.html").write_text(page, encoding="utf-8", newline="\n")
-    return Outcome(results, summary, claims)
+    return results, summary, claims
 
 
 def run(
@@ -116,10 +104,9 @@ def run(
     progress : callable, optional
         Called after each task.
     """
-    experiments = [Experiment(job, data) for data in datasets]
     settings = {
         "datasets": [data.name for data in datasets],
-        "algorithms": [curve.name for curve in experiments[0].curves],
+        "algorithms": [curve.name for curve in protocol.curves_of(job)],
         "fractions": list(job.fractions),
         "runs": job.runs,
         "trials": job.trials,
@@ -149,7 +136,7 @@ def run(
         return results
     cells = Path(job.out, f"cells-{zlib.crc32(json.dumps(settings).encode()):08x}")
     cells.mkdir(parents=True, exist_ok=True)
-    table = run_tasks(experiments, cells, progress)
+    table = run_tasks(job, datasets, cells, progress)
     # why a data set is missing may change between runs and affects no result
     settings["unavailable"] = unavailable or {}
     results = Results(table, kept_trials(job.trials), settings)
@@ -158,22 +145,24 @@ def run(
     return results
 
 
-def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback) -> NDArray[Any]:
+def run_tasks(
+    job: ReproduceJob, datasets: Sequence[Dataset], cells: Path, progress: StepCallback
+) -> NDArray[Any]:
     """Choose every C, run everything with it, and put the results into one table."""
-    job = experiments[0].job
     threads = Parallel(n_jobs=job.jobs or -1, prefer="threads", return_as="generator")
     blocks = [range(job.runs)[start : start + BLOCK] for start in range(0, job.runs, BLOCK)]
-    done, total = count(1), len(experiments) * (protocol.TUNING_RUNS + len(blocks))
+    done, total = count(1), len(datasets) * (protocol.TUNING_RUNS + len(blocks))
 
     def kept(name: str, task: Callable[..., NDArray[Any]], *arguments: Any) -> NDArray[Any]:
         """The result of a task, which is kept in a file: an earlier one is read."""
         path = cells / f"{name}.npy"
-        if not path.exists():
-            array = task(*arguments)
-            with opened_atomically(path) as file:
-                np.save(file, array)
-        with naming_damaged(path):
+        try:
             return np.load(path)
+        except (OSError, EOFError, ValueError):  # not there yet, or damaged
+            array = task(*arguments)
+        with opened_atomically(path) as file:
+            np.save(file, array)
+        return array
 
     def finished(tasks: dict[str, tuple[Any, ...]]) -> list[NDArray[Any]]:
         """The results of tasks (function, arguments) by name, in their order."""
@@ -185,9 +174,9 @@ def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback
         return arrays
 
     tables = []
-    thresholds = max(one.data.n_classes for one in experiments) - 1
-    for one in experiments:
-        name = one.data.name
+    thresholds = max(data.n_classes for data in datasets) - 1
+    for data in datasets:
+        one, name = Experiment(job, data), data.name
         tuning = {f"{name} C {run}": (one.tuning_run, run) for run in range(protocol.TUNING_RUNS)}
         best = np.sum(finished(tuning), axis=0).argmin(axis=1)  # the smaller C of equals
         tuned = product(job.fractions, one.tunable)
@@ -195,8 +184,8 @@ def run_tasks(experiments: list[Experiment], cells: Path, progress: StepCallback
         sums = finished({f"{name} {block[0]}": (one.error_runs, block) for block in blocks})
         # in this thread: it is Python that would keep the compiled code of others waiting
         table = kept(f"{name} table", one.table_without_errors, thresholds)
-        errors, interval_errors = np.concatenate(sums).transpose(2, 1, 0, 3)
-        table["error_sums"], table["interval_error_sums"] = errors, interval_errors
+        both = np.concatenate(sums).transpose(2, 1, 0, 3)
+        table["error_sums"], table["interval_error_sums"] = both
         tables.append(table)
     return np.concatenate(tables)
 
@@ -206,21 +195,16 @@ class Experiment:
 
     def __init__(self, job: ReproduceJob, data: Dataset) -> None:
         self.job, self.data = job, data
-        self.curves = protocol.curves_of(job.algorithms, average=job.average, solver=job.solver)
+        self.curves = protocol.curves_of(job)
         self.tunable = [curve for curve in self.curves if curve.is_tunable]
         self.rows = list(product(job.fractions, [*self.curves, FIXED]))
         self.strengths: dict[tuple[int, Curve], float] = {}  # the chosen C
-
-    def streams(self, kind: int, run: int) -> dict[int, protocol.TrialStream]:
-        """The trials of a run by percentage."""
-        job = self.job
-        return protocol.streams(self.data, job.fractions, job.seed, kind, run, job.trials)
 
     def tuning_run(self, run: int) -> NDArray[np.int64]:
         """Total error to the labels trained on, (curves of all percentages, grid)."""
         totals = [
             [protocol.errors_along(self.data, curve, C, stream)[1, -1] for C in GRID]
-            for stream in self.streams(protocol.TUNING, run).values()
+            for stream in protocol.streams(self.job, self.data, protocol.TUNING, run).values()
             for curve in self.tunable
         ]
         return np.array(totals, dtype=np.int64).reshape(-1, len(GRID))
@@ -230,7 +214,7 @@ class Experiment:
         n_rows, n_kept = len(self.rows), kept_trials(self.job.trials).size
         sums = np.zeros((len(runs), n_rows, 2, n_kept), dtype=np.uint32)
         for sums_of_run, run in zip(sums, runs, strict=True):
-            streams = self.streams(protocol.REPORTED, run)
+            streams = protocol.streams(self.job, self.data, protocol.REPORTED, run)
             for number, (percent, curve) in enumerate(self.rows):
                 C = self.strengths.get((percent, curve))
                 if not curve.uses_intervals and percent != self.job.fractions[0]:
@@ -248,22 +232,20 @@ class Experiment:
         table = np.zeros(len(self.rows), columns)
         for column in ("losses", "bounds", "thresholds"):
             table[column] = np.nan  # for what a curve has not
-        streams = self.streams(protocol.REPORTED, 0)
-        best = {percent: protocol.best_fixed(streams[percent], n_classes) for percent in streams}
+        streams = protocol.streams(job, self.data, protocol.REPORTED, 0)
+        fixed = {percent: protocol.best_fixed(streams[percent], n_classes) for percent in streams}
         for row, (percent, curve) in zip(table, self.rows, strict=True):
             stream, C = streams[percent], self.strengths.get((percent, curve))
             row["dataset"], row["labels"], row["algorithm"] = self.data.name, percent, curve.name
             row["C"] = np.nan if C is None else C
             row["runs"] = min(job.runs, HINDSIGHT_RUNS) if curve == FIXED else job.runs
             if curve == FIXED:
-                row["losses"] = protocol.cumulative(best[percent].losses)
-            elif curve.has_losses:
+                row["losses"] = protocol.cumulative(fixed[percent][1])
+            elif curve.has_thresholds:
                 losses = protocol.learner_losses(curve.learner(self.data, C), curve, stream)
                 row["losses"] = protocol.cumulative(losses)
-            if curve == BOUNDED and C is not None:
-                row["bounds"] = protocol.bound_along(best[percent], stream, n_classes, C)
-            if curve.has_thresholds:
-                learner = curve.learner(self.data, C, stream.seed)
-                path = protocol.thresholds_along(learner, curve, stream)
+                path = protocol.thresholds_along(curve.learner(self.data, C), curve, stream)
                 row["thresholds"][:, : n_classes - 1] = path
+            if curve == BOUNDED and C is not None:
+                row["bounds"] = protocol.bound_along(*fixed[percent], stream, n_classes, C)
         return table

@@ -9,8 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,8 +82,11 @@ class Results:
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read what `save` has written."""
-        with naming_damaged(path), np.load(path) as file:
-            return cls(file["table"], file["trials"], json.loads(str(file["settings"])))
+        try:
+            with np.load(path) as file:
+                return cls(file["table"], file["trials"], json.loads(str(file["settings"])))
+        except (KeyError, IndexError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is damaged; delete it and run again ({error})") from None
 
     def running(self, cell: Cell, *, interval: bool = False) -> Floats:
         """Mean absolute error so far of every run, at each of the trials."""
@@ -122,15 +124,6 @@ class Results:
             }
             rows.append(cell._asdict() | row)
         return rows
-
-
-@contextmanager
-def naming_damaged(path: Path) -> Iterator[None]:
-    """Name a file of NumPy that is read here if it is damaged, or something else."""
-    try:
-        yield
-    except (KeyError, IndexError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged; delete it and run again ({error})") from None
 
 
 def write_table(rows: Sequence[dict[str, Any]], path: Path) -> None:

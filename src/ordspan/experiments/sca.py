@@ -79,16 +79,17 @@ def sca_capped_pull(edges, score, sq_norm, lower, upper, cap):
 
 
 @compiled
-def sca_step(edges, correction, age, score, sq_norm, lower, upper, softness, cap):
+def step(model, age, C, score, sq_norm, lower, upper):
     """The printed step; pull on the row, whether anything moved, and whether all stayed finite.
 
     From six classes on it can leave a constraint violated or the thresholds out of order, because
     the printed flag is overwritten: a running maximum then restores the order. Its steps are longer
     than the exact ones, and on noisy labels with long rows they can grow without bound.
     """
+    edges, last = model.edges, model.edges.size - 1
     if satisfied(edges, score, lower, upper):
         return 0.0, False, True
-    last = edges.size - 1
+    softness, cap = limits(model.rule, C)
     before = edges.copy()
     if cap < inf:
         start, stop = 1, last
@@ -114,17 +115,8 @@ def sca_step(edges, correction, age, score, sq_norm, lower, upper, softness, cap
         edges[i] = max(edges[i], edges[i - 1])
     if age > 0.0:
         for i in range(1, last):
-            correction[i] += age * (edges[i] - before[i])
+            model.edge_correction[i] += age * (edges[i] - before[i])
     return pull, True, True
-
-
-@compiled(inline="always")
-def step(model, age, C, score, sq_norm, lower, upper):
-    """Move the thresholds for one example; returns the pull on the row, moved, finite."""
-    softness, cap = limits(model.rule, C)
-    return sca_step(
-        model.edges, model.edge_correction, age, score, sq_norm, lower, upper, softness, cap
-    )
 
 
 SCA = threshold_walks("SCA", step, __name__)
