@@ -140,7 +140,7 @@ def test_labels_that_look_like_amounts_name_the_option(written, tmp_path):
     assert "look like brackets of amounts: give brackets=True" in printed
     ages = write(tmp_path / "ages.csv", age=["18-29", "30-44", "45-60", "> 60"] * 100)
     printed = refused(tmp_path, ages, "--label", "age")
-    assert "if these are brackets of an amount, give brackets=True" in " ".join(printed.split())
+    assert "look like brackets of amounts: give brackets=True" in " ".join(printed.split())
     model, _ = trained(tmp_path, ages, "--label", "age", "--brackets")
     assert model.classes_.tolist() == ["under 30", "30 to 45", "45 to 60", "60 or more"]
 

@@ -211,7 +211,10 @@ def encode(
         low, high = labels[row].tolist()
         remedy = "swap the two columns?"
         if (lower < upper).any():
-            remedy = "if these are two people's votes, take the lower and the higher of each row"
+            remedy = (
+                "swap the two in this row? If these are two people's votes, take the lower and the "
+                "higher of each row"
+            )
         raise ValueError(f"row {row}: lower end {low!r} is above upper end {high!r}; {remedy}")
     return lower, upper
 
