@@ -73,15 +73,15 @@ def to_ranks(values: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
     return np.clip(np.rint(values), *ends).astype(np.int64)
 
 
-class OrderedRegression(BaseEstimator):
-    """statsmodels' ordered logit."""
+class Ordered(BaseEstimator):
+    """statsmodels' ordered regression."""
 
     def fit(self, X: np.ndarray, codes: np.ndarray) -> Self:
         """Maximise the likelihood; columns that never change have no coefficient to find."""
         from statsmodels.miscmodels.ordinal_model import OrderedModel
 
         self.varies_ = X.max(axis=0) > X.min(axis=0)
-        model = OrderedModel(codes, X[:, self.varies_], distr="logit")
+        model = OrderedModel(codes, X[:, self.varies_])
         # the Hessian is for standard errors, which nobody asks for here
         self.found_ = model.fit(method="bfgs", maxiter=200, disp=False, skip_hessian=True)
         return self
@@ -94,14 +94,11 @@ class OrderedRegression(BaseEstimator):
 class RiverOneVsRest(BaseEstimator):
     """River's passive-aggressive classifiers, one for each class, fed row by row."""
 
-    def __init__(self, C: float = 1.0) -> None:
-        self.C = C
-
     def fit(self, X: np.ndarray, codes: np.ndarray) -> Self:
         """Learn the rows in their order."""
         from river import linear_model, multiclass
 
-        self.model_ = multiclass.OneVsRestClassifier(linear_model.PAClassifier(C=self.C, mode=1))
+        self.model_ = multiclass.OneVsRestClassifier(linear_model.PAClassifier())
         for row, code in zip(X.tolist(), codes.tolist(), strict=True):
             self.model_.learn_one(dict(enumerate(row)), code)
         return self
@@ -119,13 +116,11 @@ class CensoredTrees(BaseEstimator):
     the bounds are open (0 and infinity). A prediction is its logarithm, rounded and cut.
     """
 
-    def __init__(self, n_classes: int, max_depth: int = 3, scale: float = 1.0) -> None:
+    def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-        self.max_depth = max_depth
-        self.scale = scale
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
-        """Grow 100 trees."""
+        """Grow 100 trees, as XGBoost's estimators do."""
         import xgboost
 
         self.classes_ = np.arange(1, self.n_classes + 1)
@@ -135,11 +130,7 @@ class CensoredTrees(BaseEstimator):
         rows.set_float_info("label_upper_bound", np.exp(upper))
         settings = {
             "objective": "survival:aft",
-            "aft_loss_distribution": "normal",
-            "aft_loss_distribution_scale": self.scale,
             "base_score": float(np.exp(y.mean())),
-            "max_depth": self.max_depth,
-            "learning_rate": 0.1,
             "nthread": 1,
             "seed": SEED,
         }
@@ -157,9 +148,9 @@ class CensoredTrees(BaseEstimator):
         return to_ranks(self.log_times(X), (1, self.n_classes))
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probability of every rank by the normal distribution that the trees were grown for."""
+        """Probability of every rank by the standard normal errors that the trees assume."""
         edges = np.concatenate([[-np.inf], self.classes_[:-1] + 0.5, [np.inf]])
-        return np.diff(norm.cdf((edges - self.log_times(X)[:, None]) / self.scale))
+        return np.diff(norm.cdf(edges - self.log_times(X)[:, None]))
 
 
 def log_bounds(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

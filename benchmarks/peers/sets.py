@@ -61,8 +61,8 @@ UNSEEN = {
 """Real data sets that no default of ordspan was chosen on; docs/measured/peers.md names sources."""
 
 
-def load(name: str, rows: int, data_dir: str | None = None) -> Dataset:
-    """A data set, cut to this many rows with all ranks in their shares."""
+def load(name: str, rows: int | None, data_dir: str | None = None) -> Dataset:
+    """A data set, whole or cut to this many rows with all ranks in their shares."""
     if name in UNSEEN:
         whole = load_unseen(name)
     elif name in JUDGEMENTS:
@@ -71,7 +71,7 @@ def load(name: str, rows: int, data_dir: str | None = None) -> Dataset:
         whole = load_income()
     else:
         whole = load_dataset(name, data_dir)
-    if len(whole.ranks) <= rows:
+    if rows is None or len(whole.ranks) <= rows:
         return whole
     every = np.arange(len(whole.ranks))
     kept, _ = train_test_split(every, train_size=rows, stratify=whole.ranks, random_state=0)
