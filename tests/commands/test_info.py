@@ -49,10 +49,11 @@ def test_all_of_a_model_of_files_is_told(model):
     for words in (
         "OrdinalPA",
         "variant='PA-I'",
-        "480 in 2 passes (0 bad rows skipped)",
-        "MAE of each pass",
+        "words of town +3",
+        "rows learned +480",
+        "by pass",
     ):
-        assert words in shown
+        assert re.search(words, shown)
     edge = f"{told['thresholds'][0]:.6g}"
     assert shown.count(edge) == 2  # where one grade ends and the next begins
 
@@ -75,14 +76,14 @@ def test_hashed_words_and_svmlight_features_are_named_by_their_place(tmp_path):
     assert (told["columns"]["words"], told["columns"]["hashed"]) == ({}, ["town"])
     rows = {row["feature"]: row for row in told["weights"]}
     assert (told["features"], rows["hash 3 of town"]["spread"]) == (2 + 2**5, None)
-    assert "words of town hashed into 32" in shown
+    assert re.search("hashed words of town +32", shown)
     (tmp_path / "a.svm").write_text("1 1:2 3:1\n2 2:4\n" * 20)
     assert ask("train", tmp_path / "a.svm", "--model", tmp_path / "sparse").exit_code == 0
     told, shown = info_of(tmp_path / "sparse")
     rows = {row["feature"]: row for row in told["weights"]}
     assert set(rows) == {"feature 1", "feature 2", "feature 3"}
     assert (rows["feature 2"]["mean"], rows["feature 2"]["spread"]) == (0.0, 4.0)
-    assert "3 of svmlight rows" in shown
+    assert re.search("svmlight features +3", shown)
 
 
 def test_the_calibration_is_the_one_of_the_model(model, tmp_path):

@@ -7,7 +7,6 @@ from typing import Any
 from ordspan.cli.app import prints
 from ordspan.cli.printing import show, table
 from ordspan.commands.jobs import InfoJob
-from ordspan.wording import plural
 
 ROUNDING = 1e-12
 MAX_CLASSES = 8
@@ -17,8 +16,7 @@ MAX_CLASSES = 8
 @prints(InfoJob, "ratings.ordspan --top 10")
 def info(found: dict[str, Any]) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    rows = [(name, value) for name, value in properties(found).items() if value]
-    tables = [table("", ("", ""), rows, ""), grades_table(found)]
+    show(table("", ("", ""), properties(found).items(), ""), grades_table(found))
     if calibration := found["calibration"]:
         note = (
             f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
@@ -32,96 +30,74 @@ def info(found: dict[str, Any]) -> None:
         ]
         title = "Ranges: all grades within reach of the score"
         heads = ("coverage", f"reach ({calibration['reach_unit']})")
-        tables += [note, table(title, heads, reaches)]
+        show(note, table(title, heads, reaches))
     if weights := found["weights"]:
-        scaled = any(row.get("spread") for row in weights)
+        scaled = any(row["spread"] for row in weights)
         unit = "standard deviation" if scaled else "unit"
-        count = f"{len(weights):,} of {found['features']:,} features"
-        note = f"{count}; a weight is the change in score per {unit} of the feature."
-        tables += [weights_table(weights, found["classes"]), note]
-    show(*tables)
+        note = (
+            f"{len(weights):,} of {found['features']:,} features; a weight is the change in score "
+        )
+        show(weights_table(found, scaled), f"{note}per {unit} of the feature.")
 
 
 def number(value: Any, scale: float = 1.0) -> str:
-    """A number with six digits; strings unchanged, None as empty, what rounding left over as 0.
+    """A number with six digits, or several; text unchanged, what rounding left over as 0.
 
-    >>> number(0.123456789), number("PA-I"), number(None), number(1234567), number(8.7e-19)
-    ('0.123457', 'PA-I', '', '1,234,567', '0')
+    >>> number(0.123456789), number("PA-I"), number([2, 0.5]), number(1234567), number(8.7e-19)
+    ('0.123457', 'PA-I', '2, 0.5', '1,234,567', '0')
     """
-    if value is None:
-        return ""
-    if isinstance(value, bool | str | list):
-        return str(value)
-    if isinstance(value, int):
+    if isinstance(value, list | tuple):
+        return ", ".join(map(number, value))
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
+    if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
+    return "" if value is None else str(value)
 
 
 def properties(found: dict[str, Any]) -> dict[str, str]:
-    """The properties of a model by name; empty are those that it has not."""
-    numbers = {"grades": len(found["classes"])} | {
-        name: found[name] for name in ("support_vectors", "updates", "passes")
-    }
-    numbers |= found["fitted"]
-    texts = {
+    """The properties of a model by name, without those that it has not."""
+    values = {
         "file": f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}",
-        "holds": found["kind"] + checkpoint_text(found["checkpoint"], found["model"]),
+        "holds": found["kind"],
         "estimator": found["estimator"],
-        "parameters": ", ".join(f"{name}={value!r}" for name, value in found["parameters"].items()),
-        "features": number(found["features"]) + columns_text(found["columns"]),
-        **{name.replace("_", " "): number(value) for name, value in numbers.items()},
+        "parameters": [f"{name}={value!r}" for name, value in found["parameters"].items()],
+        "features": found["features"],
     }
-    if (training := found["training"]) is None:
-        return texts
-    mae, constant = ", ".join(f"{value:.4f}" for value in training["mae"]), training["constant"]
-    passes = f" in {len(training['mae'])} passes" if len(training["mae"]) > 1 else ""
-    standardised = "by mean and spread" if found["columns"]["standardised"] else "no"
-    return texts | {
-        "trained from": ", ".join(training["settings"]["files"]),
-        "continued from": training.get("from") or "",
-        "label": ", ".join(found["columns"]["label"]),
-        "rows learned": f"{training['rows']:,}{passes} ({training['skipped']:,} bad rows skipped)",
-        "MAE of each pass": mae and f"{mae} (each row predicted before it was learned)",
-        "best constant": constant and f"{constant['mae']:.4f} (always {constant['grade']})",
-        "columns left out": ", ".join(f"{k} ({why})" for k, why in training["left_out"].items()),
-        "standardised": standardised if found["columns"]["numbers"] else "",
-    }
-
-
-def checkpoint_text(checkpoint: dict[str, Any] | None, path: str) -> str:
-    """The progress of an unfinished training."""
-    if checkpoint is None:
-        return ""
-    if "rounds" in checkpoint:
-        return f" of an unfinished training on Dask: {plural(checkpoint['rounds'], 'round')} done"
-    again = f"ordspan train --from {path}" if checkpoint["from_pipe"] else "ordspan train --resume"
-    return (
-        f" of an unfinished training: {checkpoint['rows']:,} rows learned, in pass "
-        f"{checkpoint['pass']} of {checkpoint['passes']}, MAE of this pass "
-        f"{checkpoint['mae_of_pass']:.4f}; continue with {again}"
-    )
-
-
-def columns_text(columns: dict[str, Any] | None) -> str:
-    """The source of the features."""
-    if columns is None:
-        return ""
-    if columns["svmlight_features"]:
-        return " of svmlight rows"
-    parts = []
-    if columns["numbers"]:
-        parts.append(f"{plural(len(columns['numbers']), 'column')} of numbers")
-    if columns["missing_indicators"]:
-        parts.append(f"marks of missing numbers in {', '.join(columns['missing_indicators'])}")
-    for name, words in columns["words"].items():
-        parts.append(f"{plural(len(words), 'word')} of {name}")
-    if columns["hashed"]:
-        words = ", ".join(columns["hashed"])
-        parts.append(f"words of {words} hashed into {2 ** columns['hash_bits']:,}")
-    if columns["sentences"]:
-        names, size = ", ".join(columns["sentences"]), 2 ** columns["sentence_bits"]
-        parts.append(f"words and pairs of words of {names} hashed into {size:,}")
-    return f": {', '.join(parts)}"
+    if columns := found["columns"]:
+        words = {f"words of {name}": len(words) for name, words in columns["words"].items()}
+        if columns["hashed"]:
+            words[f"hashed words of {number(columns['hashed'])}"] = 2 ** columns["hash_bits"]
+        values |= {
+            "svmlight features": columns["n_sparse"],
+            "numbers": len(columns["numbers"]),
+            "missing indicators": len(columns["missing_indicators"]),
+            **words,
+            "hashed sentences of": columns["sentences"],
+            "standardised": "yes" if columns["standardise"] else "no",
+            "label": columns["label"],
+        }
+    values["grades"] = len(found["classes"])
+    values |= {name: found[name] for name in ("support_vectors", "updates", "passes")}
+    values |= found["fitted"]
+    if training := found["training"]:
+        constant = training["constant"]
+        values |= {
+            "trained from": training["settings"]["files"],
+            "continued from": training.get("from"),
+            "rows learned": training["rows"],
+            "bad rows skipped": training["skipped"],
+            "MAE before learning, by pass": training["mae"],
+            "best constant": constant and f"{constant['mae']:.6g} (always {constant['grade']})",
+            "columns left out": [f"{name} ({why})" for name, why in training["left_out"].items()],
+        }
+    if checkpoint := found["checkpoint"]:
+        progress = "rounds done on Dask: {rounds}"
+        if "rows" in checkpoint:
+            progress = "{rows:,} rows learned, in pass {pass} of {passes}, MAE of this pass "
+            progress += "{mae_of_pass:.4f}; continue with {continue_with}"
+        values["holds"] += " of an unfinished training: " + progress.format_map(checkpoint)
+    return {name.replace("_", " "): number(value) for name, value in values.items() if value}
 
 
 def grades_table(found: dict[str, Any]) -> Any:
@@ -138,15 +114,16 @@ def grades_table(found: dict[str, Any]) -> Any:
     return table("Grades", columns, rows, "grade")
 
 
-def weights_table(rows: list[dict[str, Any]], classes: list[Any]) -> Any:
+def weights_table(found: dict[str, Any], scaled: bool) -> Any:
     """The largest weights; one column per grade if each has its own."""
-    vectors, scaled = isinstance(rows[0]["weight"], list), "mean" in rows[0]
-    heads = [str(grade) for grade in classes[:MAX_CLASSES]] if vectors else ["weight"]
+    rows, classes = found["weights"], found["classes"][:MAX_CLASSES]
+    vectors = isinstance(rows[0]["weight"], list)
+    heads = ["feature", *(map(str, classes) if vectors else ["weight"])]
+    heads += ["mean", "spread"] if scaled else []
     lines = []
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
         lines.append([row["feature"], *map(number, weights)])
         if scaled:
             lines[-1] += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
-    heads = ["feature", *heads, *(["mean", "spread"] if scaled else [])]
     return table("Largest weights", heads, lines, "feature")

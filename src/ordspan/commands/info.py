@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -97,23 +98,21 @@ def largest_weights(model: Any, estimator: Any, top: int) -> list[dict[str, Any]
     if weights is None:
         return None
     names, scaling = [f"column {j}" for j in range(weights.shape[-1])], None
+    size = np.abs(np.atleast_2d(weights)).max(axis=0)
     if isinstance(model, TableModel):
         names, scaling = model.recipe.feature_names(), model.centre_and_factor()
+        if model.recipe.sentences:  # hashes without a word go last
+            hashes = size[-(2**model.recipe.sentence_bits) :]
+            hashes[[name.startswith("word ") for name in names[-hashes.size :]]] = 0.0
     elif hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_.tolist()
-    size = np.abs(np.atleast_2d(weights)).max(axis=0)
-    if isinstance(model, TableModel) and model.recipe.sentences:  # hashes without a word go last
-        hashes = size[-(2**model.recipe.sentence_bits) :]
-        hashes[[name.startswith("word ") for name in names[-hashes.size :]]] = 0.0
-    rows = []
+    rows, (centre, factor) = [], scaling or (np.empty(0), np.empty(0))
     for j in np.argsort(-size, kind="stable")[: top or None]:
-        rows.append({"feature": names[j], "weight": weights[..., j].tolist()})
-        if scaling is not None:
-            centre, factor = scaling
-            rows[-1] |= {"mean": None, "spread": None}  # of text
-            if j < centre.size:
-                spread = float(1 / factor[j]) if factor[j] > 0 else 0.0
-                rows[-1] |= {"mean": float(centre[j]), "spread": spread}
+        mean = spread = None  # of text, and of numbers that are not standardised
+        if j < centre.size:
+            mean, spread = float(centre[j]), float(1 / factor[j]) if factor[j] > 0 else 0.0
+        weight = weights[..., j].tolist()
+        rows.append({"feature": names[j], "weight": weight, "mean": mean, "spread": spread})
     return rows
 
 
@@ -121,19 +120,9 @@ def describe_columns(model: Any) -> dict[str, Any] | None:
     """Columns of a model that ``ordspan train`` wrote."""
     if not isinstance(model, TableModel):
         return None
-    recipe = model.recipe
-    return {
-        "label": model.columns.names(),
-        "numbers": list(recipe.numbers),
-        "missing_indicators": list(recipe.missing_indicators),
-        "words": {name: list(words) for name, words in recipe.words},
-        "hashed": list(recipe.hashed),
-        "hash_bits": recipe.hash_bits if recipe.hashed else None,
-        "sentences": list(dict(recipe.sentences)),
-        "sentence_bits": recipe.sentence_bits if recipe.sentences else None,
-        "svmlight_features": recipe.n_sparse or None,
-        "standardised": recipe.standardise,
-    }
+    words, sentences = dict(model.recipe.words), list(dict(model.recipe.sentences))
+    named = {"label": model.columns.names(), "words": words, "sentences": sentences}
+    return asdict(model.recipe) | named
 
 
 def describe_checkpoint(model: Any, note: Note | None, path: str) -> dict[str, Any] | None:
@@ -144,11 +133,12 @@ def describe_checkpoint(model: Any, note: Note | None, path: str) -> dict[str, A
         return {"rounds": len(note.read(Rounds, path)[1])}
     progress = note.read(TrainProgress, path)
     settings = model.training["settings"]
+    again = f"--from {path}" if STDIN in settings["files"] else "--resume"
     return {
         "rows": progress.learned,
         "pass": progress.cursor.epoch + 1,
         "passes": settings["passes"],
         "rows_of_pass": progress.rows,
         "mae_of_pass": progress.running_mae,
-        "from_pipe": STDIN in settings["files"],
+        "continue_with": f"ordspan train {again}",
     }
