@@ -22,7 +22,7 @@ from ordspan import (
     PRank,
     save,
 )
-from ordspan.commands.export import Exported, export, to_onnx
+from ordspan.commands.export import export
 from ordspan.commands.jobs import ExportJob
 
 onnx = pytest.importorskip("onnx")
@@ -154,23 +154,26 @@ def test_estimators_saved_from_python_are_exported(estimator, how, tmp_path, run
     check_graph(tmp_path / "model.onnx", model, X, run, {"X": X})
 
 
+# with whole numbers as weights and thresholds, and both equal at x = -1 or 0
+AT_ONCE = {"max_iter": 1, "random_state": 0}
+ON_EDGES = [
+    (PRank(classes=[10, 20, 30, 40], **AT_ONCE), 20, [1, -1, 7, -7, 0], [20, 40, 10, 40, 20]),
+    (MulticlassPerceptron(classes=[*"abc"], **AT_ONCE), "c", [0, 1, -1], [*"aca"]),
+]
+
+
 @RUNTIMES
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("estimator", "label", "rows", "grades"), ON_EDGES)
 def test_a_score_on_a_threshold_belongs_to_the_grade_above_and_of_equals_the_lowest_wins(
-    dtype, run
+    estimator, label, rows, grades, dtype, run, tmp_path
 ):
-    numbers = Exported(np.array([1.0]), np.array([0.0, 0.0, 0.5]), np.array([10, 20, 30, 40]))
-    scores = np.array([0.0, 0.5, -1.0, 0.25, 7.0], dtype=dtype)
-    below = np.nextafter(np.array([0.0, 0.5], dtype), np.array(-1, dtype))
-    rows = np.concatenate([scores, below]).reshape(-1, 1)
-    got = run(to_onnx(numbers, dtype).SerializeToString(), {"X": rows})
-    assert got["rank"].tolist() == [3, 4, 1, 3, 4, 1, 3]
-    assert got["prediction"].tolist() == [30, 40, 10, 30, 40, 10, 30]
-    assert got["rank"].dtype == np.int64
-    numbers = Exported(np.array([[1.0], [1.0], [-1.0]]), None, np.array(["a", "b", "c"]))
-    rows = np.array([[0.0], [1.0], [-1.0]], dtype=dtype)
-    got = run(to_onnx(numbers, dtype).SerializeToString(), {"X": rows})
-    assert got["prediction"].tolist() == ["a", "a", "c"]
+    model, path = clone(estimator).fit([[1.0]], [label]), tmp_path / "model.onnx"
+    save(model, tmp_path / "model")
+    export(ExportJob(tmp_path / "model", path, dtype=dtype))
+    rows = np.array(rows, dtype=dtype).reshape(-1, 1)
+    assert run(path.read_bytes(), {"X": rows})["prediction"].tolist() == grades
+    assert model.predict(rows).tolist() == grades
 
 
 @pytest.mark.parametrize("classes", [[1, 2, 3, 4], [0.5, 1.0, 1.5, 9.0], ["d", "c", "b", "a"]])

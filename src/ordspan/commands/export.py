@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel
+from ordspan.tables.encoder import Recipe
 from ordspan.wording import hint
 
 ENDING = ".onnx"
@@ -45,11 +46,13 @@ Floats = NDArray[np.float64]
 
 
 class Graph:
-    """Nodes and constants so far."""
+    """Nodes, constants, inputs and outputs so far."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
 
     def add(self, operator: str, *values: Any, result: str = "", **attributes: Any) -> str:
         """Add an operator on results, by name, and constants; returns the name of its result."""
@@ -68,54 +71,17 @@ class Graph:
         ones = self.add("Cast", conditions, to=TensorProto.INT64)
         return self.add("ReduceSum", ones, [-1], keepdims=0)
 
+    def take(self, name: str, element: int, width: int) -> None:
+        """Declare an input of so many columns."""
+        self.inputs.append(helper.make_tensor_value_info(name, element, ["n", width]))
 
-@dataclass(frozen=True)
-class Exported:
-    """Everything a graph is built from.
-
-    Parameters
-    ----------
-    weights : array of shape (d,), or (K, d)
-        Weights of the score, or one vector per grade.
-    thresholds : array of shape (K - 1,), optional
-        Between the grades; None if the vector with the highest score wins.
-    classes : array of shape (K,)
-        The grades from lowest to highest.
-    features : sequence of str, optional
-        Names of the columns of X, if they have names.
-    centre, factor : array of shape (n_numbers,), optional
-        A number becomes (value - centre) * factor; None if numbers are not scaled.
-    fill : array of shape (n_numbers,), optional
-        What a missing number is replaced by; None if NaN is kept.
-    gaps : tuple of int
-        Columns of X with an extra feature that marks a missing number.
-    words : tuple of (str, tuple of str)
-        Columns of the input ``words``, and the known values of each.
-    calibration : Calibration, optional
-        Turns scores into probabilities and ranges; None if the graph has neither.
-    """
-
-    weights: Floats
-    thresholds: Floats | None
-    classes: NDArray[Any]
-    features: list[str] | None = None
-    centre: Floats | None = None
-    factor: Floats | None = None
-    fill: Floats | None = None
-    gaps: tuple[int, ...] = ()
-    words: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    calibration: Calibration | None = None
-
-    @property
-    def n_numbers(self) -> int:
-        """Number of columns of X."""
-        n_words = sum(len(words) for _, words in self.words)
-        return int(self.weights.shape[-1]) - len(self.gaps) - n_words
-
-    @property
-    def coverages(self) -> list[float]:
-        """The coverages of the ranges in the graph; none without calibration."""
-        return [] if self.calibration is None else self.calibration.coverages.tolist()
+    def give(
+        self, name: str, element: int, width: int | None, *node: Any, **attributes: Any
+    ) -> None:
+        """Add an operator whose result is an output, of one column or of so many."""
+        shape: Any = ["n"] if width is None else ["n", width]
+        self.outputs.append(helper.make_tensor_value_info(name, element, shape))
+        self.add(*node, result=name, **attributes)
 
 
 def export(job: ExportJob) -> dict[str, Any]:
@@ -130,18 +96,21 @@ def export(job: ExportJob) -> dict[str, Any]:
         A summary in plain values.
     """
     path = check_output(job.out, (ENDING,), [job.model], "a graph", is_graph, job.overwrite)
-    numbers = exported(read_model(job.model)[1], job.model)
-    content = to_onnx(numbers, job.dtype).SerializeToString()
+    model = read_model(job.model)[1]
+    check_exportable(model, job.model)
+    graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
+    content = graph.SerializeToString()
     with report_full_disk(job.out):
         write_atomically(path, content)
+    estimator, calibration = ranker_and_calibration(model)
     return {
         "out": job.out,
         "model": job.model,
         "dtype": job.dtype,
-        "features": int(numbers.weights.shape[-1]),
-        "inputs": ["X"] * bool(numbers.n_numbers) + ["words"] * bool(numbers.words),
-        "classes": numbers.classes.tolist(),
-        "coverages": numbers.coverages,
+        "features": int(estimator.n_features_in_),
+        "inputs": [one.name for one in graph.graph.input],
+        "classes": estimator.classes_.tolist(),
+        "coverages": [] if calibration is None else calibration.coverages.tolist(),
         "opset": OPSET,
         "bytes": len(content),
     }
@@ -155,27 +124,21 @@ def is_graph(path: Path) -> bool:
         return False
 
 
-def exported(model: Any, path: str) -> Exported:
-    """Collect the numbers of a model; raises if no standard operator can compute it."""
-    estimator, calibration = ranker_and_calibration(model)
-    weights = getattr(estimator, "coef_", None)
-    if weights is None:
+def check_exportable(model: Any, path: str) -> None:
+    """Raise if no standard operator can compute a model."""
+    estimator, _ = ranker_and_calibration(model)
+    if not hasattr(estimator, "coef_"):
         raise ValueError(
             f"{path} holds an estimator ({type(estimator).__name__}) without feature "
             "weights: kernel models cannot be exported; predict with ordspan itself, or train a "
             "linear model, such as OrdinalPA"
         )
-    names = getattr(estimator, "feature_names_in_", None)
-    features = None if names is None else names.tolist()
-    basic = (weights, getattr(estimator, "thresholds_", None), estimator.classes_)
     if not isinstance(model, TableModel):
-        return Exported(*basic, features, calibration=calibration)
-    recipe = model.recipe
-    if hashed := (*recipe.hashed, *dict(recipe.sentences)):
-        columns = ", ".join(hashed)
+        return
+    if hashed := (*model.recipe.hashed, *dict(model.recipe.sentences)):
         raise ValueError(
-            f"{path} hashes the words of {columns}, which no standard ONNX operator does; "
-            "train without these columns, or predict with ordspan itself"
+            f"{path} hashes the words of {', '.join(hashed)}, which no standard ONNX operator "
+            "does; train without these columns, or predict with ordspan itself"
         )
     if model.options.na:
         raise ValueError(
@@ -183,43 +146,35 @@ def exported(model: Any, path: str) -> Exported:
             f"do; empty these cells and train without {hint('na=', '--na')}, or predict with "
             "ordspan itself"
         )
-    features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
-    fill = None
-    if recipe.numbers and recipe.missing == "mean":
-        fill = model.encoder.state[scaling_parts.MEAN].copy()
-    gaps = tuple(recipe.numbers.index(name) for name in recipe.missing_indicators)
-    centre, factor = model.centre_and_factor() or (None, None)
-    return Exported(*basic, features, centre, factor, fill, gaps, recipe.words, calibration)
 
 
-def to_onnx(numbers: Exported, dtype: str) -> Any:
+def to_onnx(model: Any, element: int) -> Any:
     """The checked graph, from X (n, d) and perhaps words to rank (n,), prediction (n,) and score.
 
     The score is (n,), or (n, K) for a model with one weight vector per grade. A calibrated model
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    estimator, calibration = ranker_and_calibration(model)
+    recipe, scaled, fill = Recipe(n_sparse=estimator.n_features_in_), None, None
+    names = getattr(estimator, "feature_names_in_", None)
+    features = None if names is None else names.tolist()
+    if isinstance(model, TableModel):
+        recipe, scaled = model.recipe, model.centre_and_factor()
+        features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
+        if recipe.numbers and recipe.missing == "mean":
+            fill = model.encoder.state[scaling_parts.MEAN]
     graph = Graph()
-    _compute(graph, numbers, element)
-    info = helper.make_tensor_value_info
-    grades = helper.np_dtype_to_tensor_dtype(_plain_classes(numbers.classes).dtype)
-    each = [] if numbers.thresholds is not None else [numbers.classes.size]
-    outputs = [
-        info("rank", TensorProto.INT64, ["n"]),
-        info("prediction", grades, ["n"]),
-        info("score", element, ["n", *each]),
-    ]
-    if numbers.calibration is not None:
-        outputs.append(info("probabilities", element, ["n", numbers.classes.size]))
-        ends: list[Any] = ["n", len(numbers.coverages)]
-        outputs += [info("lower", grades, ends), info("upper", grades, ends)]
-    inputs = [info("X", element, ["n", numbers.n_numbers])] if numbers.n_numbers else []
-    if numbers.words:
-        inputs.append(info("words", TensorProto.STRING, ["n", len(numbers.words)]))
+    if n_numbers := len(recipe.numbers) or recipe.n_sparse:
+        graph.take("X", element, n_numbers)
+    if recipe.words:
+        graph.take("words", TensorProto.STRING, len(recipe.words))
+    score = _score(graph, estimator.coef_, recipe, scaled, fill)
+    thresholds = getattr(estimator, "thresholds_", None)
+    _grade(graph, score, estimator.classes_, thresholds, calibration, element)
     opsets = [helper.make_opsetid("", OPSET)]
-    opsets += [helper.make_opsetid(ML, ML_OPSET)] if numbers.words else []
-    model = helper.make_model(
-        helper.make_graph(graph.nodes, "ordspan", inputs, outputs, graph.constants),
+    opsets += [helper.make_opsetid(ML, ML_OPSET)] if recipe.words else []
+    made = helper.make_model(
+        helper.make_graph(graph.nodes, "ordspan", graph.inputs, graph.outputs, graph.constants),
         opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="ordspan",
@@ -228,57 +183,39 @@ def to_onnx(numbers: Exported, dtype: str) -> Any:
     )
     properties = {
         "version": ordspan.__version__,
-        "features": numbers.features,
-        "classes": numbers.classes.tolist(),
-        "thresholds": None if numbers.thresholds is None else numbers.thresholds.tolist(),
-        "standardised": numbers.centre is not None,
-        "words": [[name, list(words)] for name, words in numbers.words],
-        "coverages": numbers.coverages,
+        "features": features,
+        "classes": estimator.classes_.tolist(),
+        "thresholds": None if thresholds is None else thresholds.tolist(),
+        "standardised": scaled is not None,
+        "words": recipe.words,
+        "coverages": [] if calibration is None else calibration.coverages.tolist(),
     }
-    helper.set_model_props(model, {f"ordspan.{k}": json.dumps(v) for k, v in properties.items()})
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    helper.set_model_props(made, {f"ordspan.{k}": json.dumps(v) for k, v in properties.items()})
+    onnx.checker.check_model(made, full_check=True)
+    return made
 
 
-def _compute(graph: Graph, numbers: Exported, element: int) -> None:
-    """Add the nodes from X to all outputs."""
-    weights = np.ascontiguousarray(np.atleast_2d(numbers.weights).T)  # a column for each score
-    terms = _terms(graph, numbers, weights)
-    score = terms[0]
-    for term in terms[1:]:
-        score = graph.add("Add", score, term)
-    classes, calibration = _plain_classes(numbers.classes), numbers.calibration
-    if calibration is not None:
-        # how far every cut lies above a score, (n, K - 1), in log-odds
-        away = graph.add("Sub", calibration.cuts, graph.add("Mul", score, calibration.slope))
-        index = graph.count(graph.add("Less", away, 0.0))
-        chances = _probabilities(graph, away, calibration)
-        graph.add("Cast", chances, to=element, result="probabilities")
-        lower, upper = _range_ends(graph, score, index, calibration)
-        graph.add("Gather", classes, lower, result="lower")
-        graph.add("Gather", classes, upper, result="upper")
-    elif numbers.thresholds is None:
-        index = graph.add("ArgMax", score, axis=1, keepdims=0)
-    else:
-        index = graph.count(graph.add("GreaterOrEqual", score, numbers.thresholds))
-    if numbers.thresholds is not None:
-        score = graph.add("Squeeze", score, [1])
-    graph.add("Add", index, 1, result="rank")
-    graph.add("Gather", classes, index, result="prediction")
-    graph.add("Cast", score, to=element, result="score")
+def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats | None) -> str:
+    """Add the contributions of numbers, gaps and words to the score, (n, 1) or (n, K).
 
-
-def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
-    """Contributions of numbers, gaps and words to the score, each (n, 1)."""
-    terms, at = [], numbers.n_numbers
+    Numbers are centred and scaled step by step, as in ordspan. Folding the centre into the weights
+    would save two operators but lose digits if the mean is large compared to the spread.
+    """
+    weights = np.ascontiguousarray(np.atleast_2d(coef).T)  # a column for each score
+    terms, at = [], len(recipe.numbers) or recipe.n_sparse
     if at:
-        terms.append(graph.add("MatMul", _prepared(graph, numbers), weights[:at]))
-    if numbers.gaps:
+        value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
+        if fill is not None:
+            value = graph.add("Where", graph.add("IsNaN", "X"), fill, value)
+        if scaled is not None:
+            value = graph.add("Mul", graph.add("Sub", value, scaled[0]), scaled[1])
+        terms.append(graph.add("MatMul", value, weights[:at]))
+    if gaps := [recipe.numbers.index(name) for name in recipe.missing_indicators]:
         missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
-        marks = graph.add("Gather", missing, numbers.gaps, axis=1)
-        terms.append(graph.add("MatMul", marks, weights[at : at + len(numbers.gaps)]))
-        at += len(numbers.gaps)
-    for place, (_, words) in enumerate(numbers.words):
+        marks = graph.add("Gather", missing, gaps, axis=1)
+        terms.append(graph.add("MatMul", marks, weights[at : at + len(gaps)]))
+        at += len(gaps)
+    for place, (_, words) in enumerate(recipe.words):
         index = graph.add(
             "LabelEncoder",
             graph.add("Gather", "words", [place], axis=1),
@@ -290,23 +227,41 @@ def _terms(graph: Graph, numbers: Exported, weights: Floats) -> list[str]:
         # an unknown word adds nothing
         terms.append(graph.add("Gather", np.append(weights[at : at + len(words), 0], 0.0), index))
         at += len(words)
-    return terms
+    return reduce(partial(graph.add, "Add"), terms)
 
 
-def _prepared(graph: Graph, numbers: Exported) -> str:
-    """X in float64, centred and scaled step by step, as in ordspan.
-
-    Folding the centre into the weights would save two operators but lose digits if the mean is
-    large compared to the spread.
-    """
-    value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-    if numbers.fill is not None:
-        value = graph.add("Where", graph.add("IsNaN", "X"), numbers.fill, value)
-    if numbers.centre is None:
-        return value
-    if numbers.centre.any():
-        value = graph.add("Sub", value, numbers.centre)
-    return graph.add("Mul", value, numbers.factor)
+def _grade(
+    graph: Graph,
+    score: str,
+    classes: NDArray[Any],
+    thresholds: Floats | None,
+    calibration: Calibration | None,
+    element: int,
+) -> None:
+    """Add all outputs: those of the score, and with a calibration probabilities and ranges."""
+    grades = _plain_classes(classes)
+    kind = helper.np_dtype_to_tensor_dtype(grades.dtype)
+    if calibration is not None:
+        # how far every cut lies above a score, (n, K - 1), in log-odds
+        away = graph.add("Sub", calibration.cuts, graph.add("Mul", score, calibration.slope))
+        index = graph.count(graph.add("Less", away, 0.0))
+    elif thresholds is None:
+        index = graph.add("ArgMax", score, axis=1, keepdims=0)
+    else:
+        index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
+    graph.give("rank", TensorProto.INT64, None, "Add", index, 1)
+    graph.give("prediction", kind, None, "Gather", grades, index)
+    if thresholds is None:
+        graph.give("score", element, grades.size, "Cast", score, to=element)
+    else:
+        one = graph.add("Squeeze", score, [1])
+        graph.give("score", element, None, "Cast", one, to=element)
+    if calibration is not None:
+        chances = _probabilities(graph, away, calibration)
+        graph.give("probabilities", element, grades.size, "Cast", chances, to=element)
+        ends = _range_ends(graph, score, index, calibration)
+        for name, end in zip(("lower", "upper"), ends, strict=True):
+            graph.give(name, kind, calibration.coverages.size, "Gather", grades, end)
 
 
 def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
