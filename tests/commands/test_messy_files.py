@@ -432,7 +432,7 @@ def test_what_cannot_be_right_is_refused_by_name_with_the_way_out(
 FROM_0, FROM_1 = ({"a.svm": svmlight(CLEAN, first)} for first in (0, 1))
 NEW = [
     # what was trained on, a command for other files, and what it says
-    (CLEAN, "predict", having(age=[None] * N), [], 0, "were filled: age (240 rows)"),
+    (CLEAN, "predict", having(age=[None] * N), [], 0, "age is missing, and filled (240 rows)"),
     (CLEAN, "predict", "age,income,town\nx,1,Ulm\n", [], 0, "1 of 1 rows could not be predicted"),
     (german(), "predict", THREE_DIGITS, [], 1, "--decimal"),
     (german(), "predict", THREE_DIGITS, ["--decimal", "."], 0, "240 rows"),

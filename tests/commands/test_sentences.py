@@ -143,7 +143,7 @@ def test_sentences_stand_beside_numbers_words_and_other_sentences(tmp_path):
     assert model.recipe.n_features == 1 + 3 + 2**16
     row = {"review": "great food", "reply": None, "size": None, "town": "Ulm"}
     other = row | {"review": "", "reply": "great food"}
-    X = model.encoder.features(*model.encoder.rows([row, other])[:2])
+    X = model.encoder.features(*model.encoder.rows([row, other]))
     assert X.has_canonical_format
     assert not set(X[[0]].indices[2:]) & set(X[[1]].indices[2:])  # by the column too
 

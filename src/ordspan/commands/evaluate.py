@@ -286,7 +286,7 @@ def summarise(
     if model.calibration is not None:
         best = best_probabilities(lower, upper, counts, len(classes))
         probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
-    notes = [*trained_on(model, reader.files), *model.encoder.unseen.messages()]
+    notes = [*trained_on(model, reader.files), *model.encoder.unseen_notes()]
     notes += reader.label_notes()
     if probabilities is None:
         notes.append("the model has no probabilities or ranges")

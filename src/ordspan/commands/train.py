@@ -531,7 +531,7 @@ class Run:
 
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
-        notes = [*self.notes, *self.reader.encoder.unseen.messages(), *self._rare_grades()]
+        notes = [*self.notes, *self.reader.encoder.unseen_notes(), *self._rare_grades()]
         notes += self.reader.label_notes()
         n_rows = int(self.labels[0].sum())
         if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(self.labels[0], self.repeated):

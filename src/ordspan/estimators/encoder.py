@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, Recipe, as_frame
+from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, as_frame
 from ordspan.wording import report_missing
 
 
@@ -130,18 +131,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "encoder_"):
             recipe = self.fit(X).encoder_.recipe
-            self.encoder_ = Encoder(
-                Recipe(
-                    recipe.numbers,
-                    recipe.numbers if self.missing == "mean" else (),
-                    hashed=(*dict(recipe.words), *recipe.hashed),
-                    sentences=recipe.sentences,
-                    hash_bits=self.hash_bits,
-                    standardise=self.standardise,
-                    missing=self.missing,
-                )
-            )
-        numbers, words = self._rows(X)
+            marked = recipe.numbers if self.missing == "mean" else ()
+            hashed = (*dict(recipe.words), *recipe.hashed)
+            new: Any = {"missing_indicators": marked, "words": (), "hashed": hashed}
+            self.encoder_ = Encoder(replace(recipe, **new))
+        numbers, words = self.encoder_.rows(X)
         self.encoder_.features(np.array(numbers, dtype=np.float64), words, learn=True)
         return self
 
@@ -161,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Sparse if words are hashed or there are more than 256 features.
         """
         check_is_fitted(self, "encoder_")
-        return self.encoder_.features(*self._rows(X))
+        return self.encoder_.features(*self.encoder_.rows(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, such as ``job = cook``.
@@ -178,10 +172,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "encoder_")
         return np.array(self.encoder_.recipe.feature_names(), dtype=object)
-
-    def _rows(self, X: Any) -> tuple[Any, Any]:
-        numbers, words, faults = self.encoder_.rows(X)
-        if faults:
-            row = min(faults)
-            raise ValueError(f"the table, row {row}: {faults[row]}")
-        return numbers, words

@@ -19,7 +19,7 @@ from ordspan.learners.rows import RowValueError
 from ordspan.tables.encoder import Encoder, Recipe, as_frame
 from ordspan.tables.files import FileOptions
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns, label_frame, read_ranks
-from ordspan.tables.rows import Batch, FileError, RowError
+from ordspan.tables.rows import Batch, FileError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -161,24 +161,6 @@ class TableModel:
         if coverage is None or calibration is None:
             return Answer(score, rank, margin)
         return Answer(score, rank, margin, *calibration.ranges(score, coverage))
-
-    def features(self, batch: Batch) -> Any:
-        """Features of rows of a file, for the learner.
-
-        Parameters
-        ----------
-        batch : Batch
-            Rows of a file.
-
-        Returns
-        -------
-        array or CSR matrix of shape (n, d)
-            Standardised numbers and encoded text.
-        """
-        bad = list(batch.faults)
-        if self.recipe.numbers:
-            self.encoder.count_gaps(batch.X, bad)
-        return self.encoder.features(batch.X, batch.table, bad=bad)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -327,13 +309,10 @@ class TableModel:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
         if self.options.na:
             table = self._answers(table, self.recipe.columns)
-        X, words, faults = self.encoder.rows(table)
+        X, words = self.encoder.rows(table)
         if not X.shape[0]:
             raise ValueError("the table has no rows (0 samples)")
-        if faults:
-            row = min(faults)
-            raise RowError(f"the table, row {row}: {faults[row]}")
-        return self.features(Batch(X, words, np.arange(X.shape[0]), "the table"))
+        return self.encoder.features(X, words)
 
 
 class Answer(NamedTuple):
@@ -352,6 +331,7 @@ def scored(
     """Rows of files and their predictions, batch by batch."""
     for batch in filter(len, batches):
         try:
-            yield batch, model.answer(model.features(batch), coverage)
+            X = model.encoder.features(batch.X, batch.table, bad=[*batch.faults])
+            yield batch, model.answer(X, coverage)
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None

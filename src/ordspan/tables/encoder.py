@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ordspan.core import scaling
 from ordspan.learners.rows import as_matrix
-from ordspan.tables.rows import Faults
+from ordspan.tables.rows import Faults, RowError
 from ordspan.tables.sentences import SENTENCE_BITS, named_places, sentence_rows
 from ordspan.wording import brief, columns_hint, plural
 
@@ -131,7 +131,8 @@ class Recipe:
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
         if self.n_sparse:
-            return list(map(self.feature_name, range(self.n_sparse)))
+            first = 0 if self.zero_based else 1
+            return [f"feature {index}" for index in range(first, first + self.n_sparse)]
         names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
         for name, words in self.words:
             names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
@@ -145,30 +146,6 @@ class Recipe:
                 for place, term in named_places(name, terms, self.sentence_bits).items():
                     names[at + place] = f"{name}: {term}"
         return names
-
-    def feature_name(self, index: int) -> str:
-        """Name of one feature."""
-        if self.n_sparse:
-            return f"feature {index + (not self.zero_based)}"
-        return self.feature_names()[index]
-
-
-@dataclass
-class Unseen:
-    """Counts of values that training did not have; those of bad rows do not count."""
-
-    gaps: Counter[str] = field(default_factory=Counter)  # of columns without gaps in training
-    words: Counter[tuple[str, str]] = field(default_factory=Counter)  # which predictions ignore
-
-    def messages(self) -> list[str]:
-        """Messages about the most frequent ones."""
-        words, gaps = self.words.most_common(5), [*self.gaps.items()]
-        rows = ", ".join(f"{name} = {word!r} ({plural(n, 'row')})" for (name, word), n in words)
-        messages = [f"values not seen in training: {rows}"] if rows else []
-        rows = ", ".join(f"{name} ({plural(count, 'row')})" for name, count in gaps[:8])
-        more = ", ..." * (len(gaps) > 8)
-        filled = f"missing values, which training did not have, were filled: {rows}{more}"
-        return [*messages, filled] if rows else messages
 
 
 class Encoder:
@@ -189,11 +166,16 @@ class Encoder:
         elif fault := scaling.why_unusable(state, recipe.n_scaled):
             raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
         self.state: NDArray[np.float64] = state
-        self.unseen = Unseen()
+        self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
         self._enums: dict[str, Any] = {}  # types of the columns of words
 
-    def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None, Faults]:
-        """Numbers of a table, its text columns, and the faults of rows that cannot be used.
+    def unseen_notes(self) -> list[str]:
+        """A note on the most frequent values that training did not have, if there are any."""
+        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unseen.most_common(5)]
+        return [f"values not seen in training: {', '.join(values)}"] if values else []
+
+    def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None]:
+        """Numbers of a table, missing ones NaN, and its text columns.
 
         Parameters
         ----------
@@ -203,9 +185,14 @@ class Encoder:
         Returns
         -------
         tuple
-            The numbers, missing ones NaN; the text columns; and faults by position.
+            The arguments of `features`.
+
+        Raises
+        ------
+        RowError
+            A row cannot be used.
         """
-        recipe = self.recipe
+        recipe, faults = self.recipe, Faults()
         if recipe.n_sparse:
             from scipy.sparse import csr_array
 
@@ -215,11 +202,14 @@ class Encoder:
                     f"the matrix has {matrix.shape[1]} columns, but the model expects "
                     f"{recipe.n_sparse}"
                 )
-            return matrix, None, self.value_faults(matrix)
-        table = as_frame(table, recipe.columns)
-        faults: Faults = {}
-        X = matrix_of(table, recipe.numbers, ".", faults)
-        return X, table, self.value_faults(X) | faults
+            X, table = matrix, None
+        else:
+            table = as_frame(table, recipe.columns)
+            X = matrix_of(table, recipe.numbers, ".", faults)
+        if faults := self.value_faults(X) | faults:
+            row = min(faults)
+            raise RowError(f"the table, row {row}: {faults[row]}")
+        return X, table
 
     def value_faults(self, X: Any) -> Faults:
         """Faults of rows with numbers that are too large, or missing where that is not allowed."""
@@ -233,8 +223,11 @@ class Encoder:
             bad &= ~np.isnan(values)
         faults: Faults = {}
         for place, column in zip(*np.nonzero(bad), strict=True):
-            row = int(np.searchsorted(X.indptr, place, side="right")) - 1 if sparse else int(place)
-            name = self.recipe.feature_name(int(X.indices[place] if sparse else column))
+            if sparse:
+                row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+                name = f"feature {X.indices[place] + (not self.recipe.zero_based)}"
+            else:
+                row, name = int(place), self.recipe.numbers[column]
             what = f"holds {values[place, column]}, which is too large; check it"
             if np.isnan(values[place, column]):
                 what = "is empty or NaN; fill it"
@@ -257,7 +250,7 @@ class Encoder:
             result does not depend on the batches. Sparse rows are divided by the root mean square
             of the values present, and not centred, because that would fill their zeros.
         bad : sequence of int
-            Rows that get no prediction, whose unseen words are not counted.
+            Rows that get no prediction, whose unseen values are not counted.
 
         Returns
         -------
@@ -272,11 +265,16 @@ class Encoder:
             scaling.scale_sparse(self.state, values, X.indices, learn)
             return type(X)((values, X.indices, X.indptr), shape=X.shape)
         n_rows, n_numbers = X.shape
-        holes = [np.isnan(X[:, recipe.numbers.index(name)]) for name in recipe.missing_indicators]
-        dense = recipe.dense
+        missing, dense = np.isnan(X), recipe.dense
+        holes = [missing[:, recipe.numbers.index(name)] for name in recipe.missing_indicators]
+        if not learn and missing.any():
+            counts = np.delete(missing, list(bad), axis=0).sum(axis=0).tolist()
+            for name, count in zip(recipe.numbers, counts, strict=True):
+                if count and name not in recipe.missing_indicators:
+                    self.unseen[f"{name} is missing, and filled"] += count
         rows = np.zeros((n_rows, recipe.n_features)) if dense else np.empty((n_rows, n_numbers))
         if not recipe.standardise:
-            rows[:, :n_numbers] = np.where(np.isnan(X), self.state[scaling.MEAN], X)
+            rows[:, :n_numbers] = np.where(missing, self.state[scaling.MEAN], X)
         elif learn and n_numbers:
             scaling.learn_dense(self.state, X)
             rows[:, :n_numbers] = X
@@ -308,13 +306,6 @@ class Encoder:
             rows[known, places[known]] = 1.0
         return rows
 
-    def count_gaps(self, X: NDArray[Any], bad: Sequence[int] = ()) -> None:
-        """Count missing numbers of columns that had none in training."""
-        counts = np.isnan(np.delete(X, list(bad), axis=0)).sum(axis=0).tolist()
-        gaps = dict(zip(self.recipe.numbers, counts, strict=True))
-        known = self.recipe.missing_indicators
-        self.unseen.gaps.update({n: k for n, k in gaps.items() if k and n not in known})
-
     def _word_codes(
         self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
     ) -> NDArray[np.int64]:
@@ -324,19 +315,16 @@ class Encoder:
         if name not in self._enums:
             self._enums[name] = pl.Enum(words)
         cells = table[name].cast(pl.String()).fill_null("")
-        known = cells.cast(self._enums[name], strict=False).to_physical()
-        if not known.null_count():  # the usual case
-            return known.to_numpy().astype(np.int64)
-        codes, found = word_codes(cells)
-        places = {word: place for place, word in enumerate(words)}
-        each = np.array([places.get(word, -1) for word in found], dtype=np.int64)
-        new, counts = np.flatnonzero(each < 0), self.unseen.words
-        if new.size:
-            n_rows = np.bincount(np.delete(codes, list(bad)), minlength=len(found)).tolist()
-            for code in filter(n_rows.__getitem__, new.tolist()):
-                word = found[code] if len(counts) < MAX_UNSEEN else "..."
-                counts[name, word] += n_rows[code]
-        return each[codes] if each.size else codes
+        codes = cells.cast(self._enums[name], strict=False).to_physical()
+        if codes.null_count():
+            cells = cells.str.strip_chars()
+            codes = cells.cast(self._enums[name], strict=False).to_physical()
+            is_new = codes.is_null().to_numpy(writable=True)
+            is_new[list(bad)] = False
+            new = cells.filter(is_new)
+            for word, n in zip(new.unique(maintain_order=True), new.unique_counts(), strict=True):
+                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+        return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
 
 
 def matrix_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ordspan.tables.encoder import Encoder, Unseen
+from ordspan.tables.encoder import Encoder
 from ordspan.tables.files import FileOptions
 from ordspan.tables.rows import Batch
 from ordspan.wording import report_missing
@@ -65,7 +65,7 @@ class Stream:
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        self.encoder.unseen = Unseen()
+        self.encoder.unseen.clear()
         for batch in self._reader.batches(size=BATCH_ROWS):
             learn = self._reader.learns_scale  # standard input, which has no second pass
             yield replace(batch, X=self.encoder.features(batch.X, batch.table, learn=learn))
@@ -75,7 +75,7 @@ class Stream:
         """What you may not expect, found by the preview or, such as new words, by reading."""
         what = self._reader.sorted_by
         order = f"neighbouring rows are alike in {what}; shuffle them before learning"
-        return [*self._reader.notes, *([order] if what else []), *self.encoder.unseen.messages()]
+        return [*self._reader.notes, *([order] if what else []), *self.encoder.unseen_notes()]
 
 
 @report_missing()
