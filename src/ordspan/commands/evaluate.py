@@ -299,7 +299,7 @@ def summarise(
     return {
         "model": str(job.model),
         "files": list(reader.files),
-        "labels": reader.columns._asdict(),
+        "labels": vars(reader.columns),
         "group": reader.group if queries else None,
         "rows": rows.size,
         "exact_rows": int(confusion.sum()),

@@ -10,7 +10,7 @@ import csv
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
@@ -335,9 +335,9 @@ class LabelledJob(FileJob):
     @property
     def label_columns(self) -> LabelColumns:
         """The columns of the labels, checked."""
-        from ordspan.tables.label_columns import label_columns
+        from ordspan.tables.label_columns import LabelColumns
 
-        return label_columns(self.label, self.lower, self.upper, self.ratings)
+        return LabelColumns(self.label, self.lower, self.upper, tuple(self.ratings))
 
 
 @dataclass(frozen=True)
@@ -525,7 +525,7 @@ class TrainJob(LabelledJob):
     @property
     def label_columns(self) -> LabelColumns:
         """The columns of the labels, and how to find the grades in them."""
-        return super().label_columns._replace(brackets=self.brackets, parts=self.parts)
+        return replace(super().label_columns, brackets=self.brackets, parts=self.parts)
 
     @classmethod
     def make(cls, given: Mapping[str, Any]) -> Self:

@@ -103,8 +103,8 @@ class RecordReader:
         if n := self.recipe.n_sparse:
             index = Annotated[int, Meta(ge=self._first, le=self._first + n - 1)]
             columns = {FEATURES: dict[index, float]}
-        own = zip(model.columns[:3], ROLES, strict=True)
-        self._roles = {role: role for role in ROLES} | {name: role for name, role in own if name}
+        own = {getattr(model.columns, role): role for role in ROLES}
+        self._roles = {role: role for role in ROLES} | {n: role for n, role in own.items() if n}
         others: dict[str, Any] = dict.fromkeys(model.training["left_out"], Any)
         others |= {name: Label if role == "label" else Grade for name, role in self._roles.items()}
         others |= {KEY: Key | None}

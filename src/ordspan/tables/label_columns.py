@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,14 @@ from ordspan.wording import brief, columns_hint
 if TYPE_CHECKING:
     import polars as pl
 
-ENDS = ("at least {}", "under {}")
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
+POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
 NO_LABEL = 0  # the rank of a row without a label, which is left out
-_Read = Callable[[str], tuple[int, int]]
 
 
-class LabelColumns(NamedTuple):
+@dataclass(frozen=True)
+class LabelColumns:
     """The label columns: one of grades or ranges, one for each end, or those of several judges.
 
     To find the grades, labels may be brackets of amounts, or numbers to cut into equal parts.
@@ -42,27 +43,24 @@ class LabelColumns(NamedTuple):
     brackets: bool = False
     parts: int = 0
 
+    def __post_init__(self) -> None:
+        if bool(self.label) + bool(self.lower or self.upper) + bool(self.ratings) > 1:
+            raise ValueError(
+                "give either a label column, or a lower and an upper column, or columns of ratings"
+            )
+        if self.lower and self.lower == self.upper:
+            raise ValueError(
+                f"lower and upper are both column {self.lower!r}; give it as the label column"
+            )
+
     def names(self) -> list[str]:
         """The columns in use."""
-        single = (self.label, self.lower, self.upper)
-        return [*(name for name in single if name is not None), *self.ratings]
+        return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
 
-def label_columns(
-    label: str | None, lower: str | None, upper: str | None, ratings: Sequence[str] = ()
-) -> LabelColumns:
-    """The label columns that were given, checked."""
-    ways = (label is not None, lower is not None or upper is not None, bool(ratings))
-    if sum(ways) > 1:
-        raise ValueError(
-            "give either a label column, or a lower and an upper column, or columns of ratings"
-        )
-    if lower is not None and lower == upper:
-        raise ValueError(f"lower and upper are both column {lower!r}; give it as the label column")
-    return LabelColumns(label, lower, upper, tuple(dict.fromkeys(ratings)))
-
-
-def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") -> pl.DataFrame:
+def label_frame(
+    table: pl.DataFrame, columns: LabelColumns, decimal: str = ".", path: str = "the table"
+) -> pl.DataFrame:
     """The label columns as text; the ratings of a row are one label, and lists are refused."""
     import polars as pl
 
@@ -74,15 +72,14 @@ def label_frame(table: pl.DataFrame, columns: LabelColumns, decimal: str = ".") 
         lists = column.filter(column.str.contains(LIST))
         if 2 * len(lists) > len(column):
             raise FileError(
-                f"column {column.name!r} holds lists such as {brief(lists[0])}: if these are the "
-                f"ratings of several people, give {columns_hint('ratings', column.name)} instead"
+                f"{path}: column {column.name!r} holds lists such as {brief(lists[0])}: if these "
+                "are the ratings of several people, give "
+                f"{columns_hint('ratings', column.name)} instead"
             )
-    for column in labels if decimal == "," else ():
-        odd = column.filter(column.str.contains(r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"))
-        if len(odd):
+        if decimal == "," and len(odd := column.filter(column.str.contains(POINT_NUMBER))):
             raise FileError(
-                f"column {column.name!r} holds {odd[0]!r}, but the decimal sign of the file is a "
-                "comma; write the grade with a comma, or without a separator of thousands"
+                f"{path}: column {column.name!r} holds {odd[0]!r}, but the decimal sign of the "
+                "file is a comma; write the grade with a comma, or without a separator of thousands"
             )
     if decimal == ",":  # else 3,456 would be an amount of thousands
         return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))
@@ -105,17 +102,17 @@ def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
 
     The two ends of a bracket are counted as the labels "at least" and "under" that amount.
     """
-    spelled = ["{}"] * table.width
-    if columns.brackets and (columns.lower is not None or columns.upper is not None):
-        spelled = [form for form, name in zip(ENDS, columns[1:3], strict=True) if name is not None]
+    forms: dict[str | None, str] = {}
+    if columns.brackets:
+        forms = {columns.lower: "at least {}", columns.upper: "under {}"}
         if table.width > 1:  # two equal ends are a single amount, and no edges
             table = table.filter(table.to_series(0) != table.to_series(1))
     words: Counter[str] = Counter()
-    for form, column in zip(spelled, table, strict=True):
+    for column in table:
         for word, count in column.value_counts().iter_rows():
             for vote in word.split(BETWEEN_RATINGS):
                 if (text := number_as_text(vote)) not in OPEN:
-                    words[form.format(text)] += count
+                    words[forms.get(column.name, "{}").format(text)] += count
     return words
 
 
@@ -141,22 +138,18 @@ def read_ranks(
 
     A row without a label has the rank NO_LABEL.
     """
-    last = len(reader.classes)
     if columns.lower is None and columns.upper is None:
-        return _read_column(table.to_series(), reader.interval)
-    ends: tuple[tuple[str | None, _Read], ...] = (
-        (columns.lower, lambda word: (reader.end(word, 1), last)),
-        (columns.upper, lambda word: (1, reader.end(word, last))),
-    )
-    lower, upper = np.full(table.height, 1), np.full(table.height, last)
-    faults: Faults = {}
-    for name, read in ends:
+        ranks, faults = _read_column(table.to_series(), reader.interval)
+        return ranks[:, 0], ranks[:, 1], faults
+    ends, faults = [], {}
+    for name, open_end in ((columns.lower, 1), (columns.upper, len(reader.classes))):
+        end = np.full(table.height, open_end)
         if name is not None:
-            low, high, wrong = _read_column(table[name], read)
-            known = low != NO_LABEL
-            lower = np.where(known, np.maximum(lower, low), lower)
-            upper = np.where(known, np.minimum(upper, high), upper)
-            faults = wrong | faults
+            ranks, wrong = _read_column(table[name], reader.end, open_end)
+            end = np.where(ranks[:, 0] == NO_LABEL, open_end, ranks[:, 0])
+            faults |= wrong
+        ends.append(end)
+    lower, upper = ends
     if table.width > 1:  # a single amount at an edge
         same = (table.to_series(0) == table.to_series(1)).to_numpy()
         upper = np.where(same, lower, upper)
@@ -172,16 +165,18 @@ def read_ranks(
     return lower, upper, faults
 
 
-def _read_column(column: pl.Series, read: _Read) -> tuple[Ranks, Ranks, Faults]:
+def _read_column(
+    column: pl.Series, read: Callable[..., Any], *more: int
+) -> tuple[NDArray[np.int64], Faults]:
     """Read each distinct value once, then spread the results over the rows."""
     codes, words = word_codes(column)
     ranks = np.full((len(words), 2), NO_LABEL, dtype=np.int64)
     reasons: dict[int, str] = {}
     for code, word in enumerate(words):
         try:
-            ranks[code] = read(number_as_text(word))
+            ranks[code] = read(number_as_text(word), *more)
         except ValueError as error:
             if number_as_text(word) not in OPEN:
                 reasons[code] = f"column {column.name!r} holds {brief(word)}: {error}"
     rows = np.flatnonzero(np.isin(codes, list(reasons))).tolist() if reasons else []
-    return ranks[codes, 0], ranks[codes, 1], {row: reasons[int(codes[row])] for row in rows}
+    return ranks[codes], {row: reasons[int(codes[row])] for row in rows}

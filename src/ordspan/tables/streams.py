@@ -145,7 +145,7 @@ def stream(
     (array([1., 5., 9.]), [['low', 'low'], ['mid', 'mid'], ['mid', 'high']])
     """
     # these need Polars, which comes with the extra cli
-    from ordspan.tables.label_columns import label_columns
+    from ordspan.tables.label_columns import LabelColumns
     from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import open_rows
 
@@ -154,6 +154,6 @@ def stream(
     given |= {n: [given[n]] for n in names if isinstance(given.get(n), str | Path)}
     opening = {one.name: given.pop(one.name) for one in fields(FileOptions) if one.name in given}
     files, keep = given.pop("paths"), given.pop("keep")
-    columns = label_columns(label, lower, upper)
+    columns = LabelColumns(label, lower, upper)
     how = (FileOptions(**opening), columns, ColumnChoice(**given), classes, on_bad_row)
     return Stream(open_rows(files, *how, group, keep))
