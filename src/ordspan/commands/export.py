@@ -160,7 +160,7 @@ def to_onnx(model: Any, element: int) -> Any:
     features = None if names is None else names.tolist()
     if isinstance(model, TableModel):
         recipe, scaled = model.recipe, model.centre_and_factor()
-        features = list(recipe.numbers) or [recipe.feature_name(j) for j in range(recipe.n_sparse)]
+        features = recipe.feature_names() if recipe.n_sparse else list(recipe.numbers)
         if recipe.numbers and recipe.missing == "mean":
             fill = model.encoder.state[scaling_parts.MEAN]
     graph = Graph()
