@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from difflib import get_close_matches
 from typing import Any
 
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in 
 SHOWN, LONGEST_SHOWN = 60, 200
 """Characters of a cell shown in a message if it is longer than LONGEST_SHOWN."""
 N_SHOWN = 8
+MIN_SIMILARITY = 0.65
+"""Similarity from which a name is suggested in place of an unknown one."""
 
 
 def hint(python: str, shell: str) -> str:
@@ -143,6 +145,22 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def closest(word: str, names: Iterable[str]) -> str:
+    """The name that may be meant by a word, or nothing.
+
+    >>> closest("Carier", ["stars", "carrier"]), closest("x", ["stars"])
+    ('carrier', '')
+    """
+    folded = {fold(name): name for name in names}
+    similar = get_close_matches(fold(word), folded, n=1, cutoff=MIN_SIMILARITY)
+    return folded[similar[0]] if similar else ""
+
+
+def fold(word: str) -> str:
+    """A word in lower case without spaces."""
+    return "".join(word.casefold().split())
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices, and list them."""
     if value not in (known := list(choices)):
@@ -151,13 +169,8 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the user's line, not of one in this or another library."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 2
-    while frame and frame.f_back and _package(frame) in ("ordspan", "sklearn"):
+    frame, level = sys._getframe(1), 2
+    # code given to exec may have no name
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("ordspan", "sklearn")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def _package(frame: FrameType) -> str:
-    name: str = frame.f_globals.get("__name__", "")  # code given to exec may have none
-    return name.partition(".")[0]

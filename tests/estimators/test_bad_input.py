@@ -147,17 +147,17 @@ def test_a_new_grade_leads_to_a_new_model_not_to_a_list_that_is_refused():
     model = OrdinalPA()
     with pytest.raises(ValueError, match="classes must be given in the first call"):
         model.partial_fit(X, Y)
-    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade in classes="):
+    with pytest.raises(ValueError, match=r"label 3 is not .* with every grade in classes="):
         model.partial_fit([[0.0]], [3], classes=[1, 2])
     model.partial_fit([[0.0]], [1], classes=[1, 2])
     for learn_or_score in (model.partial_fit, model.score):
-        with pytest.raises(ValueError, match=r"label 3 .*leave the row out, or start a new model"):
+        with pytest.raises(ValueError, match=r"label 3 .*leave the row out, or start anew"):
             learn_or_score([[0.0]], [3])
         with pytest.raises(ValueError, match=r"row 0: label '1-2' .*ordspan.parse_intervals\(y"):
             learn_or_score([[0.0]], ["1-2"])
     with pytest.raises(ValueError, match=r"differ .*leave classes out, or start a new model"):
         model.partial_fit([[0.0]], [3], classes=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"label 3 is not .* list every grade"):
+    with pytest.raises(ValueError, match=r"label 3 is not .* with every grade"):
         model.set_params(classes=[1, 2]).fit([[0.0]], [3])
 
 

@@ -153,14 +153,18 @@ def test_a_label_s_rank_is_its_place_among_the_classes(labels, classes, ranks):
 @pytest.mark.parametrize(
     ("labels", "classes", "message"),
     [
-        (["low", "top"], GRADES, r"row 1: label 'top' is not one of the grades \['low'.*; list ev"),
+        (
+            ["low", "top"],
+            GRADES,
+            r"row 1: label 'top' is not one of the grades \['low'.*; correct it",
+        ),
         ([1, 9], [1, 2], "row 1: label 9 is not one of the grades"),
         ([0], [1, 2], "row 0: label 0 is not one of the grades"),
         ([1.5], [1, 2], r"row 0: label 1\.5 is not one"),
         ([1], GRADES, "row 0: label 1 is not one"),
         (["1"], [1, 2], r"row 0: label '1' is not one .*ordspan\.parse_intervals\(y"),
         (["1-2"], [1, 2], r"row 0: label '1-2' is not one .*ordspan\.parse_intervals\(y"),
-        (["often"], [1, 2], "row 0: label 'often' is not one .*; list every grade in classes"),
+        (["often"], [1, 2], "row 0: label 'often' is not one .* with every grade in classes"),
         ([1.0, np.nan], [1, 2], "row 1 is .*nan.*; only a range can have an open end"),
         (["low", None], GRADES, "row 1 is None; only a range can have an open end"),
         ([[None, "low"], ["low", "top"]], GRADES, "row 1: label 'top'"),

@@ -134,7 +134,7 @@ class RankPredictor(ClassifierMixin):
         ranks = self._ranks(X)
         labels, _ = read_labels(y)
         check_consistent_length(ranks, labels)
-        lower, upper = encode(labels, self.classes_, fitted=True)
+        lower, upper = encode(labels, self.classes_)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, ranks.size)
             if not sample_weight.any():
@@ -193,20 +193,14 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
         )
 
     def _rows(
-        self,
-        X: Any,
-        labels: Labels,
-        classes: NDArray[Any],
-        sample_weight: Any = None,
-        *,
-        fitted: bool = False,
+        self, X: Any, labels: Labels, classes: NDArray[Any], sample_weight: Any = None
     ) -> Rows:
         """A checked X with the ranks of labels, and weights, as learners take them."""
         check_consistent_length(X, labels)
         weight = NO_WEIGHTS
         if sample_weight is not None:
             weight = check_weights(sample_weight, X.shape[0])
-        return make_rows(X, *encode(labels, classes, fitted=fitted), weight)
+        return make_rows(X, *encode(labels, classes), weight)
 
     def _weights(self, rows: Rows, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Weights of rows times their ``class_weight``; empty if all are 1."""

@@ -150,7 +150,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
             ranker_of(estimator)
             fit_weighted(estimator, X, y, sample_weight)
             classes = ranker_of(estimator).classes_
-            ends = np.column_stack(encode(read_labels(y)[0], classes, fitted=True))
+            ends = np.column_stack(encode(read_labels(y)[0], classes))
             check_consistent_length(X, ends)  # a frozen estimator has not checked
             weight = check_weights(1.0 if sample_weight is None else sample_weight, len(ends))
             thresholds = ranker_of(estimator).thresholds_

@@ -109,7 +109,7 @@ class OrdinalEstimator(BaseOrdinal):
             X = self._checked(X, reset=first)
             labels, order = read_labels(y)
             grades = self._classes_for_partial_fit(labels, order, classes, first)
-            rows = weighted = self._rows(X, labels, grades, sample_weight, fitted=not first)
+            rows = weighted = self._rows(X, labels, grades, sample_weight)
             if self.class_weight is not None:
                 refuse_balanced(self.class_weight, "partial_fit")
                 weighted = rows._replace(weight=self._weights(rows, grades))

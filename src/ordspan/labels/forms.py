@@ -48,7 +48,7 @@ DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
 """Values of a lower or upper column that mean an open end."""
 NO_ANSWER = re.compile(
-    r"-+|\?+|n/a|(i )?(prefer|choose|decline|refuse).* (not|answer|say)\b.*|refused"
+    r"-{1,5}|\?{1,5}|n/a|(i )?(prefer|choose|decline|refuse).* (not|answer|say)\b.*|refused"
     r"|(i )?(do not|don'?t|dont|can'?t|cannot) (know|say|remember)|not (sure|applicable|answered)"
     r"|no (answer|response|opinion|reply)|unsure|unknown|undecided|missing|skipped",
     re.IGNORECASE,

@@ -189,22 +189,19 @@ def is_open_value(value: Any) -> bool:
     return isinstance(value, float | np.floating) and not np.isfinite(value)
 
 
-def encode(
-    labels: Labels, classes: NDArray[Any], *, fitted: bool = False, what: str = "label"
-) -> tuple[Ranks, Ranks]:
+def encode(labels: Labels, classes: NDArray[Any], *, what: str = "label") -> tuple[Ranks, Ranks]:
     """Lower and upper ranks 1..K of labels; open ends of ranges become 1 and K.
 
-    ``fitted`` says that the grades can no longer be chosen; ``what`` is the word for a label in
-    errors.
+    ``what`` is the word for a label in errors.
 
     >>> encode(np.array([["mid", "high"]]), np.array(["low", "mid", "high"]))
     (array([2]), array([3]))
     """
     if labels.ndim == 1:
         refuse_missing(labels)
-        ranks = _ranks(labels, classes, fitted, what)
+        ranks = _ranks(labels, classes, what)
         return ranks, ranks
-    ranks = _ranks(labels, classes, fitted, what)
+    ranks = _ranks(labels, classes, what)
     lower, upper = np.ascontiguousarray(np.where(ranks == 0, [1, classes.size], ranks).T)
     if (lower > upper).any():
         row = int(np.argmax(lower > upper))
@@ -219,7 +216,7 @@ def encode(
     return lower, upper
 
 
-def _ranks(labels: Labels, classes: NDArray[Any], fitted: bool, what: str) -> Ranks:
+def _ranks(labels: Labels, classes: NDArray[Any], what: str) -> Ranks:
     """The rank of every label or end, 0 for open ends."""
     whole = labels.dtype.kind in "iu" and classes.dtype.kind in "iu"
     if whole and np.array_equal(classes, np.arange(classes[0], classes[0] + classes.size)):
@@ -237,22 +234,12 @@ def _ranks(labels: Labels, classes: NDArray[Any], fitted: bool, what: str) -> Ra
     unknown = (at < 0) | (classes[at] != values)
     if unknown.any():
         row, label = np.argwhere(is_known)[unknown][0][0], values[unknown].tolist()[0]
+        remedy = "correct it, leave the row out, or start anew with every grade in classes=[...]"
+        if isinstance(label, str) and (is_number(label) or any(readings(normalise_label(label)))):
+            remedy = "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
         raise ValueError(
-            f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; "
-            + _remedy(label, fitted)
+            f"row {row}: {what} {label!r} is not one of the grades {shown(classes)}; {remedy}"
         )
     ranks = np.zeros(labels.shape, dtype=np.int64)
     ranks[is_known] = at + 1
     return ranks
-
-
-def _remedy(label: Any, fitted: bool) -> str:
-    """What to do about an unknown label."""
-    if isinstance(label, str) and (is_number(label) or any(readings(normalise_label(label)))):
-        return "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
-    if fitted:
-        return (
-            "the grades of a fitted model are fixed: correct the label, leave the row out, or "
-            "start a new model with every grade in classes=[...]"
-        )
-    return "list every grade in classes=[...]"

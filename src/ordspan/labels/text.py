@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,8 @@ from ordspan.labels.forms import (
     number_as_text,
     readings,
 )
-from ordspan.wording import brief, columns_hint, shown
+from ordspan.wording import brief, closest, columns_hint, fold, shown
 
-MIN_SIMILARITY = 0.6
-"""Similarity from which a grade is suggested in place of an unknown one."""
 BETWEEN_RATINGS = "␟"
 """Between the ratings of several people in one label."""
 
@@ -110,16 +107,20 @@ class LabelReader:
         text = normalise_label(word)
         if text in OPEN:
             raise ValueError("the label is empty")
-        if self._edges is not None:
-            return self._bands(text)
-        spans, errors = set(), [(self._similarity([text]), self._unknown(word))]
+        if self._edges is not None and not is_no_answer(text):
+            span = np.array([read_bracket(text, self._edges)])
+            if is_widened(span, self._edges)[0]:
+                self.note = f"{WIDENED}, such as {text!r}"
+            lower, upper = band_ranks(span, self._edges)
+            return int(lower[0]), int(upper[0])
+        spans, errors = set(), [([text], self._unknown(word))]
         for ends in readings(text, self._ranks):
             try:
                 spans.add(self._span(text, ends))
             except ValueError as error:
-                errors.append((self._similarity(ends.values()), error))
-        if not spans:
-            raise max(errors, key=lambda pair: pair[0])[1]
+                errors.append(([*ends.values()], error))
+        if not spans:  # the reading whose words are most like grades was meant
+            raise max(errors, key=lambda pair: min(map(self._similarity, pair[0])))[1]
         if len(spans) > 1:
             grades = (self.classes[np.array(span) - 1].tolist() for span in sorted(spans))
             ranges = " or ".join(f"[{low},{high}]" for low, high in grades)
@@ -136,18 +137,6 @@ class LabelReader:
             amount = read_amount(normalise_label(word))
             return int(np.searchsorted(self._edges, amount.value, side)) + 1
         return self._last_inside("low", word)
-
-    def _bands(self, text: str) -> tuple[int, int]:
-        """Lowest and highest rank of the bands that a bracket of amounts touches."""
-        assert self._edges is not None
-        try:
-            span = np.array([read_bracket(text, self._edges)])
-        except ValueError as error:
-            raise ValueError(f"{error}{_if_no_answer(text)}") from None
-        if is_widened(span, self._edges)[0]:
-            self.note = f"{WIDENED}, such as {text!r}"
-        lower, upper = band_ranks(span, self._edges)
-        return int(lower[0]), int(upper[0])
 
     def _find(self, word: str) -> int | None:
         return self._ranks.get(number_as_text(word), self._ranks.get(normalise_label(word)))
@@ -187,31 +176,18 @@ class LabelReader:
     def _unknown(self, word: str) -> ValueError:
         grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if grade else ""
+        if is_no_answer(word):
+            meant = f"if it means no answer, give {columns_hint('na', word)}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
-            + _if_no_answer(word)
         )
 
     def _nearest(self, word: str) -> str:
         """The named grade that may be meant by a word, or nothing."""
-        names = {} if self._numbers else {_folded(str(c)): str(c) for c in self.classes.tolist()}
-        close = get_close_matches(_folded(word), names, 1, MIN_SIMILARITY)
-        return names[close[0]] if close else ""
+        return "" if self._numbers else closest(word, map(str, self.classes.tolist()))
 
-    def _similarity(self, words: Iterable[str]) -> float:
-        """How similar the least similar of some words is to a grade, from 0 to 1."""
-        return min(
-            1.0
-            if word in self._ranks or self._is_comparable(word)
-            else SequenceMatcher(None, _folded(self._nearest(word)), _folded(word)).ratio()
-            for word in words
-        )
-
-
-def _if_no_answer(word: str) -> str:
-    return f"; if it means no answer, give {columns_hint('na', word)}" if is_no_answer(word) else ""
-
-
-def _folded(word: str) -> str:
-    """A word in lower case without spaces."""
-    return "".join(word.casefold().split())
+    def _similarity(self, word: str) -> float:
+        """How similar a word is to a grade, from 0 to 1."""
+        if word in self._ranks or self._is_comparable(word):
+            return 1.0
+        return SequenceMatcher(None, fold(self._nearest(word)), fold(word)).ratio()

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from glob import glob
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from ordspan.labels.forms import number_as_text
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN, plain_name
-from ordspan.wording import hint
+from ordspan.wording import closest, hint
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -215,17 +214,6 @@ def no_columns(missing: Sequence[str]) -> str:
     no column 'size' and no columns 'size', 'age'
     """
     return f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
-
-
-def closest(name: str, there: Sequence[str]) -> str:
-    """The column that may be meant by a name, or nothing.
-
-    >>> closest("Carier", ["stars", "carrier"]), closest("x", ["stars"])
-    ('carrier', '')
-    """
-    folded = {other.casefold(): other for other in there}
-    alike = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
-    return folded[alike[0]] if alike else ""
 
 
 def describe_columns(there: Sequence[str]) -> str:

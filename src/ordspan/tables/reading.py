@@ -26,7 +26,6 @@ from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import (
     FileOptions,
     check_columns,
-    closest,
     expand,
     is_svmlight,
     open_file,
@@ -61,7 +60,7 @@ from ordspan.tables.rows import (
 )
 from ordspan.tables.svmlight import Extent, survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint, join_hints
+from ordspan.wording import closest, hint, join_hints
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
