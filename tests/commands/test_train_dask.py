@@ -194,7 +194,7 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
     assert "standard input cannot be split" in said(*asked, code=1)
     resumed = said(*words(paths, model, "--resume", "--dask", address), code=1)
     assert "so there is nothing to resume" in resumed
-    monkeypatch.setattr("ordspan.commands.train_dask.TIMEOUT", 2.0)
+    monkeypatch.setattr("ordspan.commands.train_dask.CONNECT_SECONDS", 0.5)
     nobody = said(*words(paths, model, "--dask", "127.0.0.1:9"), code=1)
     assert "no Dask scheduler answers at" in nobody
     failed = Mock(side_effect=RuntimeError("Nanny failed to start."))

@@ -30,14 +30,12 @@ KILLED: list[int] = []  # ids of all processes so far
 
 def attack(rng, folder: Path) -> None:
     """One fit of random settings, and one to three kills on the way."""
-    settings = {name: bool(rng.integers(2)) for name in ("persist", "shuffle")}
-    if rng.integers(2):
-        settings["classes"] = [1, 2, 3, 4, 5]
+    settings = {name: bool(rng.integers(2)) for name in ("persist", "known", "shuffle")}
     if rng.integers(2):
         settings["progress"] = lambda progress: None
     try:
         connected().wait_for_workers(2, timeout=30)
-        fit_and_kill(connected(), rng, settings)
+        fit_and_kill(connected(), rng, **settings)
     except TimeoutError:  # a nanny has died with its worker
         connected.cache_clear()
     except RuntimeError as error:  # both nannies have
@@ -47,7 +45,7 @@ def attack(rng, folder: Path) -> None:
         connected.cache_clear()
 
 
-def fit_and_kill(client, rng, settings) -> None:
+def fit_and_kill(client, rng, **settings) -> None:
     """A fit whose workers are killed at random moments gives the model of an undisturbed one."""
     client.wait_for_workers(2, timeout=HANGS)
     expected, seconds = undisturbed(client, settings.get("shuffle", False))
@@ -89,10 +87,13 @@ def slowly(block):
     return block
 
 
-def trained(client, **settings):
+def trained(client, persist=False, known=False, **settings):
     rows = da.from_array(DATA.X, chunks=(SIZE, -1)).map_blocks(slowly, dtype=float, meta=DATA.X[:0])
     labels = da.from_array(DATA.ranks, chunks=SIZE)
-    return fit(client, OrdinalPA(random_state=0), rows, labels, rounds=ROUNDS, **settings)
+    if persist:
+        rows, labels = client.persist([rows, labels])
+    model = OrdinalPA(random_state=0, classes=[1, 2, 3, 4, 5] if known else None)
+    return fit(client, model, rows, labels, rounds=ROUNDS, **settings)
 
 
 @cache
@@ -100,7 +101,7 @@ def undisturbed(client, shuffle):
     """What the model must know at the end, and how many seconds a fit takes."""
     trained(client)  # imports and compiles
     started = time.monotonic()
-    model = trained(client, shuffle=shuffle, persist=False)
+    model = trained(client, shuffle=shuffle)
     return model.learner_.state, time.monotonic() - started
 
 

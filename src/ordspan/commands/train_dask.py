@@ -22,7 +22,6 @@ from ordspan.commands.continuing import read_checkpoint
 from ordspan.commands.jobs import Report, TrainJob
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.train import Run
-from ordspan.distributed.blocks import Blocks
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
@@ -36,7 +35,7 @@ from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 from ordspan.tables.svmlight import survey
 
 LOCAL = "local"
-TIMEOUT = 60.0
+CONNECT_SECONDS = 15.0
 MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
 
@@ -97,7 +96,7 @@ def connected(address: str | Client) -> Iterator[Client]:
             ) from error
     with cluster as place:
         try:
-            client = Client(place, timeout=TIMEOUT / 4, set_as_default=False)
+            client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError, OverflowError) as error:
             raise FileError(
                 f"no Dask scheduler answers at {address!r} ({error}); give its address, such as "
@@ -122,7 +121,7 @@ def train_on_dask(job: TrainJob, report: Report) -> Run:
             "train without Dask"
         )
     with connected(job.dask) as client:
-        cluster = Cluster(client, timeout=TIMEOUT, retries=0, persist=False)
+        cluster = Cluster(client)
         # workers may have another working directory
         paths = [os.path.abspath(path) for path in expand(job.files)]
         run = prepared_run(cluster, job, paths)
@@ -165,14 +164,14 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
     refuse_separate_grades(run.files, labels)
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
-    blocks = Blocks([read(reader, path) for path in paths], paths, sample, run.classes)
+    blocks = [(path, read(reader, path)) for path in paths]
 
     def forward(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
         report(round(progress.good * done.rounds * share), done.mae, share)
 
     run.model = run.new_model(None)
-    model = prepare(OrdinalPA(**run.model.parameters), blocks)
+    model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
     run.model.calibration = train(
         cluster,
         model,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask
 import dask.array as da
@@ -16,15 +15,8 @@ from ordspan.distributed.cluster import Cluster
 from ordspan.labels.ranks import distinct, find_classes, read_labels, refuse_missing
 from ordspan.wording import shown
 
-
-class Blocks(NamedTuple):
-    """Rows and labels of every block, computed on the workers."""
-
-    pairs: list[Any]  # (rows, labels), delayed or as futures
-    names: list[str]  # for messages
-    sample: Any  # one row of zeros with the right columns
-    classes: NDArray[Any]
-    row_counts: Sequence[int | None] = ()  # to recognise the blocks of a checkpoint
+Blocks = list[tuple[str, tuple[Any, Any]]]
+"""A name for messages and the delayed rows and labels of every block."""
 
 
 def is_frame(collection: Any) -> bool:
@@ -41,8 +33,8 @@ def whole_rows(X: Any) -> Any:
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> Blocks:
-    """The blocks of Dask collections, with the grades of their labels."""
+def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> tuple[Blocks, Any, NDArray[Any]]:
+    """The blocks of Dask collections, a row of zeros with their columns, and their grades."""
     for name, collection in (("X", X), ("y", y)):
         if not dask.is_dask_collection(collection):
             raise TypeError(
@@ -65,13 +57,11 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> Blocks:
         import pandas as pd
 
         sample = pd.DataFrame(sample, columns=list(X.columns))
-    sizes = [np.nan] * len(rows) if is_frame(X) else X.chunks[0]
-    row_counts = [None if np.isnan(size) else int(size) for size in sizes]
-    kept = cluster.keep([*rows, *labels])
-    pairs = list(zip(kept[: len(rows)], kept[len(rows) :], strict=True))
-    asked = [(part,) for _, part in pairs] if classes is None else []
-    found = cluster.run(_distinct, asked, names[: len(asked)], "ordspan-labels")
-    return Blocks(pairs, names, sample, _union(found, classes), row_counts)
+    found = []
+    if classes is None:
+        found = cluster.run(_distinct, [(part,) for part in labels], names, "ordspan-labels")
+    pairs = zip(rows, labels, strict=True)
+    return list(zip(names, pairs, strict=True)), sample, _union(found, classes)
 
 
 def _aligned(X: Any, y: Any) -> Any:

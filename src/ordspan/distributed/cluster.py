@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import dask
 from dask.delayed import Delayed, delayed
+from dask.utils import parse_timedelta
 from distributed import Client, KilledWorker, as_completed
 
 FIRST_WORKER_SECONDS = 5.0
@@ -18,21 +20,18 @@ WORKING = ("executing", "long-running", "flight")  # tasks that finish even on a
 
 
 class Cluster:
-    """A client with the settings of one call.
+    """A client that runs the tasks of one call.
+
+    Dask's setting ``ordspan.timeout`` is the time without an answer from the scheduler, or without
+    a working worker, before an error.
 
     Parameters
     ----------
     client : distributed.Client
         Connected, and not asynchronous.
-    timeout : float
-        Seconds without answer from the scheduler, or without a working worker, before an error.
-    retries : int
-        How often Dask retries a task that raised.
-    persist : bool
-        Whether blocks stay in the memory of the workers.
     """
 
-    def __init__(self, client: Any, *, timeout: float, retries: int, persist: bool) -> None:
+    def __init__(self, client: Any) -> None:
         if not isinstance(client, Client):
             raise TypeError(
                 f"client is {client!r}, not a distributed.Client; connect one to your cluster with "
@@ -42,10 +41,9 @@ class Cluster:
             state = "asynchronous" if client.asynchronous else client.status
             raise ValueError(f"client is {state}; connect a new one, which is not asynchronous")
         self.client, self.address = client, client.scheduler.address
-        self.timeout, self.retries, self.persist = timeout, retries, persist
+        self.timeout = parse_timedelta(dask.config.get("ordspan.timeout", default=60))
         self._token = uuid.uuid4().hex[:8]
-        self._kept: list[Any] = []
-        patience = min(FIRST_WORKER_SECONDS, timeout)
+        patience = min(FIRST_WORKER_SECONDS, self.timeout)
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -56,18 +54,6 @@ class Cluster:
         except OSError as error:
             raise self._lost_scheduler(error) from None
 
-    def keep(self, blocks: list[Delayed]) -> list[Any]:
-        """Persist blocks in one call, so that shared inputs are computed once, if asked to."""
-        if not self.persist:
-            return blocks
-        self._kept = self.client.compute(blocks, retries=self.retries)
-        return self._kept
-
-    def release(self) -> None:
-        """Release persisted blocks, even if an error still refers to them."""
-        for future in self._kept:
-            future.release()
-
     def share(self, value: Any, label: str) -> Delayed:
         """A value that many tasks need; unlike scattered data it survives the death of workers."""
         return delayed(value, name=f"{label}-{self._token}", pure=False)
@@ -76,7 +62,7 @@ class Cluster:
         self,
         function: Callable[..., Any],
         blocks: list[tuple[Any, ...]],
-        names: list[str],
+        names: Sequence[str],
         label: str,
         arrived: Callable[[Any], None] | None = None,
     ) -> list[Any]:
@@ -88,7 +74,7 @@ class Cluster:
             What each task does.
         blocks : list of tuples
             The arguments of each task.
-        names : list of str
+        names : sequence of str
             Names of the blocks for messages; the first error ends the call.
         label : str
             Name of the tasks on the Dask dashboard.
@@ -100,7 +86,7 @@ class Cluster:
         tasks = [task(*block, dask_key_name=key) for block, key in zip(blocks, keys, strict=True)]
         if self.client.status != "running":
             raise self._lost_scheduler(f"the client is {self.client.status}")
-        futures = self.client.compute(tasks, retries=self.retries)
+        futures = self.client.compute(tasks)
         block_names, results = dict(zip(keys, names, strict=True)), {}
         try:
             if arrived is None:  # fetching results one by one slows the workers down
@@ -158,7 +144,7 @@ class Cluster:
             return ""
         return (
             f"{paused} of {len(workers)} workers paused for lack of memory and none working "
-            f"{seconds}; use more memory, more blocks, or persist=False"
+            f"{seconds}; use more memory or smaller blocks, or do not persist them"
         )
 
     def _lost_scheduler(self, error: Any) -> ConnectionError:

@@ -6,9 +6,11 @@ import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ordspan.core.measures import distance
 from ordspan.core.state import UPDATES, model_view
@@ -23,7 +25,6 @@ from ordspan.learners.rows import NO_ORDER
 from ordspan.models.file import Checkpoint, Rounds, estimator_header
 
 LEARNS_IN_PASSES = (OrdinalPA, PRank, MulticlassPerceptron, MulticlassPA)
-WEIGHTS = ("rows", "updates")
 SAME = ("estimator", "classes", "n_features", "feature_names")
 START_OVER = "give another checkpoint=, or delete the file to start over"
 CALIBRATION_ROWS, HELD_OUT_SHARE = 5000, 0.1
@@ -99,14 +100,9 @@ def fit(
     y: Any,
     *,
     rounds: int,
-    classes: Any = None,
-    weights: str = "rows",
     shuffle: bool = False,
-    persist: bool = True,
     checkpoint: Any = None,
     progress: Callable[[Progress], object] | None = None,
-    retries: int = 0,
-    timeout: float = 60.0,
 ) -> Any:
     """Train an online estimator on the blocks of a cluster by iterative parameter mixing.
 
@@ -121,41 +117,37 @@ def fit(
     client : distributed.Client
         Connected to your cluster; it is not closed.
     estimator : OrdinalPA, PRank, MulticlassPerceptron or MulticlassPA
-        Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are ignored.
+        Trained from scratch, in place. Its ``max_iter`` and ``shuffle`` are ignored. Without its
+        ``classes``, the grades are found in an extra pass over the labels.
     X : dask array or dask data frame
-        Rows. Blocks of an array may be dense or CSR. Empty blocks are skipped. For files, use
-        `ordspan.train_files` with ``dask=client``.
+        Rows. Blocks of an array may be dense or CSR. Empty blocks are skipped. Blocks are computed
+        anew in each round, unless you keep them in the memory of the workers:
+        ``X, y = client.persist([X, y])``. For files, use `ordspan.train_files` with
+        ``dask=client``.
     y : dask array, series or data frame
         Exact labels (n,), or ranges (n, 2) or two columns, in the same blocks as ``X``.
     rounds : int
         Passes over all blocks, with averaging after each.
-    classes : array-like, optional
-        All grades from lowest to highest; by default those of the estimator, or those found in an
-        extra pass over the labels.
-    weights : {"rows", "updates"}
-        Weight of a block in the average: its rows, or how many of them changed its parameters.
     shuffle : bool
         Shuffle the rows of each block in each round, seeded by ``random_state`` of the estimator.
-    persist : bool
-        Keep the blocks in the memory of the workers; Dask spills to disk what does not fit. If
-        False, blocks are recomputed in each round.
     checkpoint : path-like, optional
         A model file that is replaced after each round. If it exists, training continues from its
         round, with the same result as without interruption; a checkpoint with different settings or
         blocks is refused. The rows are not compared.
     progress : callable, optional
         Called with a `Progress` when a block is done; for example ``print``.
-    retries : int
-        How often Dask retries a block that raises, for unreliable file systems. Blocks of workers
-        that die are always retried.
-    timeout : float
-        Seconds before an error if the scheduler does not answer, no worker is left, or Dask has
-        paused the workers for lack of memory. A block may take any time.
 
     Returns
     -------
     estimator
         The fitted estimator. Its attribute ``rounds_`` lists a `Round` for each round.
+
+    Notes
+    -----
+    Blocks of workers that die are computed again. For data that cannot always be read, make the
+    collections under ``dask.annotate(retries=3)``. A scheduler that does not answer, no worker, or
+    only workers that Dask has paused for lack of memory, are an error after 60 seconds, or as in
+    ``dask.config.set({"ordspan.timeout": "5 min"})``. A block may take any time.
 
     References
     ----------
@@ -182,35 +174,29 @@ def fit(
             f"a {type(estimator).__name__} cannot be trained in blocks; give one of {names}"
         )
     refuse_balanced(estimator.class_weight, "a block")
-    for name, value, least in (("rounds", rounds, 1), ("retries", retries, 0)):
-        if not isinstance(value, numbers.Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    if weights not in WEIGHTS:
-        raise ValueError(f"unknown weights {weights!r}; choose one of {', '.join(WEIGHTS)}")
-    if not timeout > 0:
-        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
-    cluster = Cluster(client, timeout=timeout, retries=retries, persist=persist)
-    try:
-        blocks = blocks_of(cluster, X, y, estimator.classes if classes is None else classes)
-        model = prepare(estimator, blocks)
-        settings = {"weights": weights, "shuffle": shuffle, "blocks": blocks.row_counts}
-        if checkpoint is not None:
-            header = estimator_header(model)
-            settings |= {name: getattr(header, name) for name in SAME}
-            settings |= {f"estimator.{name}": value for name, value in header.parameters.items()}
-        keeper = Checkpoint(checkpoint, settings, [], START_OVER)
-        train(cluster, model, blocks, keeper, rounds, weights, shuffle, progress)
-        return _copy_fitted_attributes(model, estimator)
-    finally:
-        cluster.release()
+    if not isinstance(rounds, numbers.Integral) or rounds < 1:
+        raise ValueError(f"rounds must be a whole number >= 1, got {rounds!r}")
+    cluster = Cluster(client)
+    blocks, sample, classes = blocks_of(cluster, X, y, estimator.classes)
+    model = prepare(estimator, sample, classes)
+    sizes = str(X.chunks[0]) if isinstance(X, da.Array) else len(blocks)
+    settings = {"shuffle": shuffle, "blocks": sizes}
+    if checkpoint is not None:
+        header = estimator_header(model)
+        settings |= {name: getattr(header, name) for name in SAME}
+        settings |= {f"estimator.{name}": value for name, value in header.parameters.items()}
+    keeper = Checkpoint(checkpoint, settings, [], START_OVER)
+    train(cluster, model, blocks, keeper, rounds, shuffle, progress)
+    estimator.__dict__ = vars(model) | estimator.get_params(deep=False)
+    return estimator
 
 
-def prepare(estimator: Any, blocks: Blocks) -> Any:
-    """A copy of the estimator with the features and grades of the blocks, which knows nothing."""
+def prepare(estimator: Any, sample: Any, classes: NDArray[Any]) -> Any:
+    """A copy of the estimator with the features of a sample and the grades, untrained."""
     model = clone(estimator)
-    model._checked(blocks.sample, reset=True)
-    learner = model._make_learner(model.n_features_in_, blocks.classes.size)
-    return model.from_learner(learner, blocks.classes, n_iter=0)
+    model._checked(sample, reset=True)
+    learner = model._make_learner(model.n_features_in_, classes.size)
+    return model.from_learner(learner, classes, n_iter=0)
 
 
 def _continued(model: Any, state: NDArray[np.float64]) -> Learner:
@@ -224,7 +210,6 @@ def train(
     blocks: Blocks,
     keeper: Checkpoint,
     rounds: int,
-    weights: str = "rows",
     shuffle: bool = False,
     progress: Callable[[Progress], object] | None = None,
     calibrated: bool = False,
@@ -246,18 +231,19 @@ def train(
             f"rounds={rounds}; give another checkpoint="
         )
     model.n_iter_, parts = len(past), []
-    n_kept = -(-CALIBRATION_ROWS // len(blocks.pairs)) if calibrated else 0
+    names, pairs = zip(*blocks, strict=True)
+    n_kept = -(-CALIBRATION_ROWS // len(blocks)) if calibrated else 0
     for number in range(len(past) + 1, rounds + 1):
-        report = progress and _progress_reporter(progress, number, rounds, len(blocks.pairs))
+        report = progress and _progress_reporter(progress, number, rounds, len(blocks))
         label = f"ordspan-round-{number}"
         start = cluster.share(model, f"{label}-start")
         work = [
             (start, pair, seed, (number, block), n_kept, calibrated and rounds > 1)
-            for block, pair in enumerate(blocks.pairs)
+            for block, pair in enumerate(pairs)
         ]
-        parts = cluster.run(_learn_block, work, blocks.names, label, report)
+        parts = cluster.run(_learn_block, work, names, label, report)
         parts = [part for part in parts if part.rows]  # without empty blocks
-        past.append(_mix_into(model, parts, number, weights))
+        past.append(_mix_into(model, parts, number))
         if number < rounds or not calibrated:
             keeper.write(model, (seed, past))
     model.rounds_ = past
@@ -267,11 +253,9 @@ def train(
 def _seed(model: Any) -> int:
     """The seed for shuffling."""
     given = model.random_state
-    if given is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(given, numbers.Integral) and int(given) >= 0:
         return int(given)
-    raise ValueError(f"shuffle=True needs random_state to be None or a whole number, not {given!r}")
+    return int(check_random_state(given).randint(2**31))
 
 
 def _progress_reporter(
@@ -325,20 +309,17 @@ def _learn_block(
     return Learned(learner.state, errors.size, int(errors.sum()), calibration)
 
 
-def _mix_into(model: Any, parts: list[Learned], number: int, weights: str) -> Round:
+def _mix_into(model: Any, parts: list[Learned], number: int) -> Round:
     """Set the model to the average of the blocks."""
     if not parts:
         raise ValueError("every block is empty: there is no row to learn from")
     before, ends = model.learner_.state, [part.state for part in parts]
     rows = np.array([part.rows for part in parts], dtype=np.float64)
-    updates = [model_view(state).counters[UPDATES] for state in (before, *ends)]
-    moved = np.array(updates[1:]) - updates[0]
-    # if nothing changed, all states are equal and any weights will do
-    counted = moved if weights == "updates" and moved.any() else rows
-    state = mix(before, ends, (counted / counted.sum()).tolist())
+    state = mix(before, ends, (rows / rows.sum()).tolist())
     model.from_learner(_continued(model, state), model.classes_, n_iter=number)
+    updates = model.n_updates_ - int(model_view(before).counters[UPDATES])
     mae = sum(part.error for part in parts) / rows.sum()
-    return Round(number, int(rows.sum()), int(moved.sum()), float(mae))
+    return Round(number, int(rows.sum()), updates, float(mae))
 
 
 def _calibrate(model: Any, parts: list[Learned]) -> Calibration:
@@ -351,13 +332,3 @@ def _calibrate(model: Any, parts: list[Learned]) -> Calibration:
     calibration.fit(scores, lower, upper, weight, thresholds=bands, fold=fold)
     calibration.use_thresholds(model.learner_.thresholds)
     return calibration
-
-
-def _copy_fitted_attributes(model: Any, estimator: Any) -> Any:
-    """Copy the fitted attributes to the user's estimator."""
-    parameters = estimator.get_params(deep=False)
-    for name in vars(estimator).keys() - parameters.keys():
-        delattr(estimator, name)
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
-    vars(estimator).update(fitted)
-    return estimator
