@@ -20,10 +20,10 @@ from ordspan.estimators.encoder import TableEncoder as TableEncoder
 from ordspan.estimators.splitting import StratifiedIntervalKFold as StratifiedIntervalKFold
 from ordspan.estimators.steps import latent as latent
 from ordspan.estimators.steps import predict_interval as predict_interval
-from ordspan.labels.ranges import brackets as brackets
-from ordspan.labels.ranges import from_ratings as from_ratings
-from ordspan.labels.ranges import intervals as intervals
-from ordspan.labels.ranges import parse_intervals as parse_intervals
+from ordspan.labels.ranks import brackets as brackets
+from ordspan.labels.ranks import from_ratings as from_ratings
+from ordspan.labels.ranks import intervals as intervals
+from ordspan.labels.ranks import parse_intervals as parse_intervals
 from ordspan.models.file import ModelFileError as ModelFileError
 from ordspan.models.file import load as load
 from ordspan.models.file import save as save

@@ -12,8 +12,6 @@ from ordspan.wording import columns_hint, plural
 
 FORMS = (
     "{low}-{high}",
-    "{low}–{high}",
-    "{low}—{high}",
     "{low}..{high}",
     "{low} to/through {high}",
     "from {low} to/through {high}",
@@ -109,13 +107,14 @@ def normalise_label(word: str) -> str:
     return number_as_text(" ".join(word.translate(DASHES).split()))
 
 
-def _compiled(form: str) -> tuple[list[str], re.Pattern[str], re.Pattern[str] | None, bool]:
+def _compiled(form: str) -> tuple[list[str], re.Pattern[str], re.Pattern[str], bool]:
     """The ends of a form, the patterns around and between them, and whether they may be open."""
     before, *between, after = map(_pattern, re.split(r"\{\w+\}", form))
     # B+ is a grade missing from the order rather than "B or more"
     inner = r"(.*\d[km]? ?)" if form == "{low}+" else "(.*)"
     around = re.compile(before + inner + after, re.IGNORECASE)
-    cut = re.compile(between[0], re.IGNORECASE) if between else None
+    # with one end only, nothing is left behind the cut
+    cut = re.compile(between[0] if between else r"\Z", re.IGNORECASE)
     return re.findall(r"\{(\w+)\}", form), around, cut, form[0] in "[("
 
 
@@ -124,7 +123,7 @@ def _pattern(text: str) -> str:
     return " ".join(f"(?:{'|'.join(choices)})" for choices in words)
 
 
-_FORMS = [_compiled(form) for form in dict.fromkeys(form.translate(DASHES) for form in FORMS)]
+_FORMS = [*map(_compiled, FORMS)]
 _FORMS.append((["low", "high"], re.compile("(.*)"), re.compile(" ?/ ?"), False))
 
 
@@ -136,15 +135,11 @@ def readings(text: str, grades: Container[str] = ()) -> Iterator[dict[str, str]]
     """
     for ends, around, between, may_be_open in _FORMS if len(text) <= LONGEST_RANGE else ():
         match = around.fullmatch(text)
-        for parts in _cuts(match[1], between) if match else ():
-            words = dict(zip(ends, map(normalise_label, parts), strict=True))
+        if match is None:
+            continue
+        for cut in between.finditer(match[1]):
+            parts = match[1][: cut.start()], match[1][cut.end() :]
+            words = dict(zip(ends, map(normalise_label, parts), strict=False))
             closed = {end: w for end, w in words.items() if w in grades or w not in OPEN}
             if may_be_open or closed == words:
                 yield closed
-
-
-def _cuts(text: str, between: re.Pattern[str] | None) -> list[tuple[str, ...]]:
-    """A text split in two at every match of the pattern, or whole without a pattern."""
-    if between is None:
-        return [(text,)]
-    return [(text[: cut.start()], text[cut.end() :]) for cut in between.finditer(text)]

@@ -49,12 +49,13 @@ def rating_range(spans: Any, span: str = "quartiles") -> tuple[int, int]:
 def split_ratings(cell: str) -> list[str]:
     """The ratings in a cell of text.
 
-    >>> split_ratings("[1, 2, 2]"), split_ratings("low; mid"), split_ratings("3")
-    (['1', '2', '2'], ['low', 'mid'], ['3'])
+    >>> split_ratings("[1, 2, 2]"), split_ratings("low; mid (ok)"), split_ratings("3")
+    (['1', '2', '2'], ['low', 'mid (ok)'], ['3'])
     """
-    inside = re.fullmatch(r"\s*[\[(]?(.*?)[\])]?\s*", cell, re.DOTALL)
-    words = re.split(r"[,;|]", inside[1] if inside else cell)
-    return [word.strip().strip("'\"") for word in words]
+    text = cell.strip()
+    if text[:1] + text[-1:] in ("[]", "()"):
+        text = text[1:-1]
+    return [word.strip().strip("'\"") for word in re.split(r"[,;|]", text)]
 
 
 class LabelReader:
