@@ -64,7 +64,7 @@ def available(names: Iterable[str], rows: int | None, data_dir: str | None) -> d
         try:
             found[name] = load(name, rows, data_dir)
         except DataUnavailable as reason:
-            print(f"left out: {reason}")
+            print(f"left out: {name}: {reason}")
     return found
 
 

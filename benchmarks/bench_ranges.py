@@ -184,7 +184,7 @@ def run(scale: float) -> list[Row]:
         try:
             data = cut(load_dataset(name), scale)
         except DataUnavailable as reason:
-            print(f"skipped {reason}")
+            print(f"skipped {name}: {reason}")
             continue
         few = max(1, n_splits // 2) if data.X.shape[1] >= MANY else n_splits
         rows += coverages(data, few) + probabilities(data, few)

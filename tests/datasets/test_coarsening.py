@@ -43,14 +43,11 @@ def test_the_ends_of_the_scale_cut_the_interval():
     assert found == {(1, 1, 1), (1, 1, 2), (2, 2, 2), (2, 1, 2)}
 
 
-def test_the_paper_draws_one_below_to_the_label_twice_as_often():
-    expected = {(-1, 0): 2 / 6, (0, 1): 1 / 6, (-2, 0): 1 / 6, (0, 2): 1 / 6, (-2, 2): 1 / 6}
-    assert shares_of_intervals("paper") == pytest.approx(expected, abs=0.01)
-
-
-def test_the_symmetric_recipe_draws_six_intervals_equally_often():
-    pairs = [(-1, 0), (0, 1), (-1, 1), (-2, 0), (0, 2), (-2, 2)]
-    assert shares_of_intervals("symmetric") == pytest.approx(dict.fromkeys(pairs, 1 / 6), abs=0.01)
+def test_the_paper_draws_one_below_to_the_label_twice_where_symmetric_draws_around_it():
+    paper = dict.fromkeys([(0, 1), (-2, 0), (0, 2), (-2, 2)], 1 / 6) | {(-1, 0): 2 / 6}
+    assert shares_of_intervals("paper") == pytest.approx(paper, abs=0.01)
+    symmetric = paper | {(-1, 0): 1 / 6, (-1, 1): 1 / 6}
+    assert shares_of_intervals("symmetric") == pytest.approx(symmetric, abs=0.01)
 
 
 def test_a_seed_repeats_and_another_differs():

@@ -25,13 +25,10 @@ __all__ = [
     "synthetic",
 ]
 
-_SHIPPED: dict[str, Callable[..., Dataset]] = {
-    "california": california,
-    "abalone": abalone,
-    "parkinson": parkinson,
-    "synthetic": synthetic,
+_SETS: dict[str, Callable[..., Dataset]] = {
+    load.__name__: load for load in (california, abalone, parkinson, synthetic, mslr)
 }
-NAMES = (*_SHIPPED, "mslr")
+NAMES = tuple(_SETS)
 
 
 def load_dataset(name: str, data_dir: DataDir = None, **choices: Any) -> Dataset:
@@ -73,5 +70,5 @@ def load_dataset(name: str, data_dir: DataDir = None, **choices: Any) -> Dataset
         data_folder(data_dir)  # refuse a mistyped folder even if it is not needed
     check_choice("data set", name, NAMES)
     if name == "mslr":
-        return mslr(data_dir=data_dir, **choices)
-    return _SHIPPED[name](**choices)
+        choices["data_dir"] = data_dir
+    return _SETS[name](**choices)

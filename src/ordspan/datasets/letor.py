@@ -15,13 +15,12 @@ import numpy as np
 from ordspan.core.state import Ranks
 from ordspan.datasets.sets import Dataset, Floats, standardise
 from ordspan.tables.rows import FileError
-from ordspan.tables.svmlight import SparseRows, SvmlightFile
+from ordspan.tables.svmlight import SvmlightFile
 from ordspan.tables.text import Text
-from ordspan.wording import check_choice
 
 DataDir = str | os.PathLike[str] | None
-MSLR_PARTS = {"train": ("train.txt",), "all": ("train.txt", "vali.txt", "test.txt")}
 MSLR_FEATURES, MSLR_GRADES = 136, 5
+MSLR_FOLDS = ("train.txt", "Fold1/train.txt", "MSLR-WEB10K/Fold1/train.txt")
 MSLR_SAMPLE = (
     "mslr_web10k_sample/msn1.fold1.train.5k.txt",
     "mslr_web10k_sample/msn1.fold1.test.5k.txt",
@@ -40,37 +39,21 @@ TIMEOUT = 10.0
 """Seconds without a response before a download is abandoned."""
 MSLR_WAY = (
     "get MSLR-WEB10K from https://www.microsoft.com/en-us/research/project/mslr/ and put "
-    "train.txt, vali.txt and test.txt of its Fold1 into a folder, or for a sample of 10,000 rows "
+    "train.txt of its Fold1 into a folder, or for a sample of 10,000 rows "
     f"put msn1.fold1.train.5k.txt and msn1.fold1.test.5k.txt of {RANKEVAL} into its folder "
     "mslr_web10k_sample; set ORDSPAN_DATA to the folder"
 )
 
 
 class DataUnavailable(LookupError):  # noqa: N818 - the name describes the problem
-    """The data set is not available: its name, the reason and how to get it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    reason : str
-        Why it is not available.
-    way_to_get_it : str
-        What to do about it.
+    """The data set is not available; the message says why, and how to get it.
 
     Examples
     --------
     >>> from ordspan.datasets import DataUnavailable
-    >>> print(DataUnavailable("mslr", "no file train.txt", "name its folder with data_dir"))
-    mslr: no file train.txt; name its folder with data_dir
+    >>> print(DataUnavailable("no file train.txt; name its folder with data_dir"))
+    no file train.txt; name its folder with data_dir
     """
-
-    def __init__(self, name: str, reason: str, way_to_get_it: str) -> None:
-        super().__init__(name, reason, way_to_get_it)
-        self.name, self.reason, self.way_to_get_it = name, reason, way_to_get_it
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}; {self.way_to_get_it}"
 
 
 class CorruptFile(ValueError):  # noqa: N818
@@ -91,10 +74,10 @@ class CorruptFile(ValueError):  # noqa: N818
     """
 
 
-def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
+def mslr(*, data_dir: DataDir = None) -> Dataset:
     """Microsoft learning to rank: 136 features of query-page pairs, relevance 0..4 as ranks 1..5.
 
-    A full fold of MSLR-WEB10K is preferred: train.txt, vali.txt and test.txt in the data folder
+    The 723,412 rows of a full fold of MSLR-WEB10K are preferred: train.txt in the data folder
     itself, or in Fold1 or MSLR-WEB10K/Fold1 there. Without it, a sample of 10,000 rows is read,
     the first 5,000 of train.txt and of test.txt: from mslr_web10k_sample in the data folder, or
     downloaded (11 MB) from the tests of the package rankeval and cached. Microsoft's terms, for
@@ -102,9 +85,6 @@ def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
 
     Parameters
     ----------
-    parts : {"train", "all"}
-        What to read of a full fold: train.txt, the 723,412 rows of Fold1 that the paper counts,
-        or all three files, 1,200,192 rows. The sample is always read whole.
     data_dir : path, optional
         Folder to look in first; by default, the one named by ORDSPAN_DATA.
 
@@ -113,14 +93,13 @@ def mslr(*, parts: str = "train", data_dir: DataDir = None) -> Dataset:
     Dataset
         Standardised rows and ranks 1..5.
     """
-    check_choice("parts", parts, MSLR_PARTS)
-    folder = data_folder(data_dir)
-    files = _full_fold(MSLR_PARTS[parts], folder) if folder else ()
-    if files:
-        source = f"full fold: {', '.join(file.name for file in files)}"
-    else:
-        files, origins = zip(*(_sample_file(name, folder) for name in MSLR_SAMPLE), strict=True)
-        source = "sample of 10,000 rows: " + ", ".join(origins)
+    folder, source = data_folder(data_dir), "full fold: train.txt"
+    folds = [folder / fold for fold in MSLR_FOLDS] if folder else []
+    files = [path for path in folds if path.is_file()][:1]
+    if not files:
+        found = [_sample_file(name, folder) for name in MSLR_SAMPLE]
+        files = [path for path, _ in found]
+        source = "sample of 10,000 rows: " + ", ".join(origin for _, origin in found)
     X, ranks = read_graded(files)
     names = tuple(f"feature {number}" for number in range(1, MSLR_FEATURES + 1))
     return Dataset("mslr", standardise(X), ranks, MSLR_GRADES, names, source)
@@ -137,18 +116,6 @@ def data_folder(data_dir: DataDir = None) -> Path | None:
     return folder
 
 
-def _full_fold(parts: tuple[str, ...], folder: Path) -> tuple[Path, ...]:
-    """The files of a full fold in the data folder; empty if it has none."""
-    for fold in (folder, folder / "Fold1", folder / "MSLR-WEB10K" / "Fold1"):
-        missing = [part for part in parts if not (fold / part).is_file()]
-        if not missing:
-            return tuple(fold / part for part in parts)
-        if len(missing) < len(parts):  # an incomplete fold is a mistake; do not search further
-            reason = f"{fold} has no {' and no '.join(missing)}"
-            raise DataUnavailable("mslr", reason, MSLR_WAY)
-    return ()
-
-
 def _sample_file(name: str, folder: Path | None) -> tuple[Path, str]:
     """A file of the data folder, plain or gzipped, or of the cache; and where it comes from."""
     for known in (name, f"{name}.gz"):
@@ -163,7 +130,7 @@ def _sample_file(name: str, folder: Path | None) -> tuple[Path, str]:
         return _download(name)
     except ConnectionError as fault:
         where = f"no train.txt and no {name} in {folder}" if folder else "no data folder is named"
-        raise DataUnavailable("mslr", f"{where}, and {fault}", MSLR_WAY) from None
+        raise DataUnavailable(f"{where}, and {fault}; {MSLR_WAY}") from None
 
 
 def _download(name: str) -> tuple[Path, str]:
@@ -198,46 +165,25 @@ def _download(name: str) -> tuple[Path, str]:
 
 
 def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
-    """Features and ranks of svmlight files with all 136 features in every line.
-
-    The files are read twice, first only to count: the matrix of a full fold (0.8 GB) is then
-    filled in place and never copied.
-    """
-    blocks = (block for path in paths for block in Text(str(path)).blocks())
-    n_lines = sum(block.content.count(b"\n") + 1 for block in blocks)
-    X, ranks = np.empty((n_lines, MSLR_FEATURES)), np.empty(n_lines, dtype=np.int64)
-    n_rows = 0
-    for path in (path for path in paths if path.stat().st_size):
+    """Features and ranks of svmlight files with all 136 features in every line."""
+    values, grades = [], []
+    for path in paths:
+        n_rows = 0
         try:
-            first, file = n_rows, SvmlightFile(str(path), n_features=MSLR_FEATURES)
+            file = SvmlightFile(str(path), n_features=MSLR_FEATURES)
             for _, found in file.sparse_rows(Text(str(path)).blocks()):
-                _refuse_faults(path, found, n_rows - first)
-                rows = slice(n_rows, n_rows := n_rows + found.grades.size)
-                X[rows] = found.X.data.reshape(-1, MSLR_FEATURES)
-                ranks[rows] = found.grades + 1
+                is_whole = np.diff(found.X.indptr) == MSLR_FEATURES
+                is_whole &= np.isin(found.grades, range(MSLR_GRADES))
+                if is_whole.all():
+                    values.append(found.X.data.reshape(-1, MSLR_FEATURES))
+                    is_whole = np.isfinite(values[-1]).all(axis=1)
+                if not is_whole.all():
+                    row = int(is_whole.argmin())
+                    needs = f"needs a relevance 0..4 and {MSLR_FEATURES} finite numbers"
+                    fault = found.faults.get(row, needs)
+                    raise CorruptFile(f"{path}, row {n_rows + row + 1}: {fault}")
+                grades.append(found.grades + 1)
+                n_rows += found.grades.size
         except FileError as error:
             raise CorruptFile(str(error)) from None
-    if n_rows == 0:
-        raise CorruptFile(f"no rows in {', '.join(map(str, paths))}")
-    return X[:n_rows], ranks[:n_rows]  # comments and empty lines are lines, but not rows
-
-
-def _refuse_faults(path: Path, found: SparseRows, before: int) -> None:
-    """Raise an error that names the row and the column of the first invalid row."""
-    X, starts = found.X, found.X.indptr
-    is_bad = np.diff(starts) != MSLR_FEATURES
-    is_bad |= ~np.isin(found.grades, range(MSLR_GRADES))
-    is_bad[np.searchsorted(starts, np.flatnonzero(~np.isfinite(X.data)), side="right") - 1] = True
-    is_bad[list(found.faults)] = True
-    if not is_bad.any():
-        return
-    row = int(np.argmax(is_bad))
-    fault, cells = found.faults.get(row), slice(starts[row], starts[row + 1])
-    if fault is None and found.grades[row] not in range(MSLR_GRADES):
-        fault = f"relevance {found.grades[row]:g} is not one of 0, 1, 2, 3, 4"
-    if fault is None:
-        values = np.full(MSLR_FEATURES, np.nan)
-        values[X.indices[cells]] = X.data[cells]
-        column = int(np.argmin(np.isfinite(values)))
-        fault = f"column {column + 1} is missing or not a finite number"
-    raise CorruptFile(f"{path}, row {before + row + 1}: {fault}")
+    return np.concatenate(values), np.concatenate(grades).astype(np.int64)

@@ -58,7 +58,7 @@ def reproduce(job: ReproduceJob, progress: StepCallback) -> Outcome:
         try:
             datasets.append(load_dataset(name, job.data_dir))
         except DataUnavailable as reason:
-            unavailable[name] = f"{reason.reason}; {reason.way_to_get_it}"
+            unavailable[name] = str(reason)
     if not datasets:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in unavailable.items())
         raise LookupError(f"nothing to run. {reasons}")
