@@ -283,6 +283,12 @@ MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
     (german(), [], "fields are separated by ';'"),
+    (german().encode("cp1252"), [], "letters of 58 rows (the first is row 9) and 0 column names"),
+    (
+        german().encode("cp1252"),
+        [],
+        "for the right ones give encoding='cp1252' (--encoding cp1252)",
+    ),
     (SAME["an id"], [], "left out 'id' (every value is different"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
@@ -376,7 +382,6 @@ REFUSED = [
     (text().encode("utf-16-le"), [], "UTF-16 without a byte-order", None),
     (b"%PDF-1.7" + bytes(100), [], "contains null bytes", None),
     (b"PK\x03\x04" + bytes(100), [], "perhaps another format under a wrong name", None),
-    (german().encode("cp1252"), [], "--encoding NAME), such as cp1252", ["--encoding", "cp1252"]),
     (text(end="\r"), [], "end with carriage returns, as on an old Mac; save it with", None),
     ({"a.xyz": b"1"}, [], "--format csv|jsonl|parquet", None),
     ({"a.sav": b"$FL2"}, [], "a.sav: not an SPSS file, or damaged", None),
@@ -394,6 +399,12 @@ REFUSED = [
     ),
     *((files, [], BOTH, None) for files in TWO_SIGNS),
     (MOMENTS, ["--features", "age,day"], "because it holds dates; leave it out", ["--text", "day"]),
+    (
+        NAMES.write_csv().replace("z", "\xe9").encode("cp1252"),
+        [],
+        "label '\ufffd' holds letters",
+        None,
+    ),
     (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),
     (having(grade="{}-5".format), [], "look like brackets of amounts", ["--grades", "1..5"]),

@@ -241,10 +241,7 @@ BAD_FILES = {
     "nan": ("size,age\n1,2\n1,\n", "row 2: column 'age' is empty or NaN"),
     "short": ("size,age\n1,2\n1\n", "row 2: column 'age' is empty or NaN"),
     "long": ("size,age\n1,2,3\n", "row 1: more fields than the 2 of the header, from '3' on"),
-    "damaged": (
-        b"size,age\n1,2\n1,\xe9\n",
-        "row 2: '\ufffd' is not UTF-8; save it as UTF-8, or give",
-    ),
+    "damaged": (b"size,age\n1,2\n1,\xe9\n", "row 2: column 'age' holds '\ufffd', not a number"),
     "empty": ("", "the file is empty"),
     "header": ("size,age\n", "no row to predict; does it contain only a header?"),
 }

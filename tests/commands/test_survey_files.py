@@ -199,6 +199,44 @@ def test_a_code_of_nines_far_outside_is_noted(tmp_path, cells, codes):
     assert "far outside" not in said(*words, "--na", na, "--overwrite")
 
 
+# -- as SurveyMonkey writes it -------------------------------------------------------------------
+
+
+def test_a_second_line_of_the_header_is_left_out_and_counts_as_a_row(tmp_path):
+    header = [["id", "Films you saw", "", "view"], ["", "Episode I", "Episode II", "Response"]]
+    good = [[f"{i}", "Episode I" * (i % 2), "", f"{i % 3}"] for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(map(",".join, [*header, *good, ["", "", "", "odd"]])))
+    book = openpyxl.Workbook()
+    sheet(book, [*header, *good, ["", "", "", "odd"]])
+    for path in (tmp_path / "a.csv", save(book, tmp_path / "a.xlsx")):
+        words = [
+            "train",
+            path,
+            "--label",
+            "view",
+            "--grades",
+            "0..2",
+            "--model",
+            tmp_path / path.suffix,
+        ]
+        assert f"{path.name}, row 62: column 'view' holds 'odd'" in said(*words, code=1)
+        found = summary(*words, "--on-bad-row", "skip")
+        assert "row 1 is a second line of the header, so it is left out" in found["notes"]
+        assert (found["rows"], found["skipped"]) == (60, 1)
+
+
+@pytest.mark.parametrize(
+    "below", [["7", "Response", "x", "1"], ["", "I", "x", "1"], ["", "", "", ""]]
+)
+def test_a_row_with_an_answer_of_its_own_is_no_header(tmp_path, below):
+    rows = [["id", "Films you saw", "", "view"], below, *([f"{i}", "I", "", "2"] for i in range(9))]
+    (tmp_path / "a.csv").write_text("\n".join(map(",".join, rows)))
+    rows = ordspan.stream(tmp_path / "a.csv", label="view", classes=[1, 2], keep=["id"])
+    numbers = [number for batch in rows for number in batch.rows.tolist()]
+    assert not [note for note in rows.notes if "second line" in note]
+    assert numbers == [*range(1 + (not below[3]), 11)]
+
+
 # -- Excel ---------------------------------------------------------------------------------------
 
 TITLES = [["Survey of views, 2024"], ["Source:", "our own"], []]

@@ -142,14 +142,9 @@ GZ, ZST, TABLE = packed(FRAME, "gzip"), packed(FRAME, "zstd"), as_parquet(FRAME)
         ("middle.parquet", TABLE[:200] + bytes(300) + TABLE[500:], "damaged"),
         ("empty.csv", b"", "the file is empty"),
         ("header.csv", b"a,grade\n", "has a header but no rows"),
-        ("empty.txt", b"\n# nothing\n", "the file is empty"),
+        ("empty.txt", b"\n# nothing\n", "no line has a feature, index:value"),
         ("empty.jsonl", b"\n", "the file is empty"),
         ("twice.csv", b"a,grade,grade\n1,2,3\n", r"no column 'grade'.*grade \(1\)"),
-        (
-            "words.csv",
-            b"\xff\xc3\xbc,grade\n1,2\n",
-            "the header is not utf-8; save it as UTF-8, or give encoding=",
-        ),
         ("date.csv", b"d,grade\n2020-01-01,1\n", "no column is left to learn from .d: it holds"),
         ("wide.csv", "a,grade\n1,2\n".encode("utf-16-le"), "contains null bytes.*utf-16-le"),
         ("unknown.xyz", b"1", "unknown ending '.xyz'.* give format= "),
@@ -239,7 +234,7 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
         '{"w": 1e400, "g": 2}',
         '{"w": null, "g": 2}',
         "   ",
-        '{"w": "ü", "w": "b", "g": 1}',
+        '{"w": "ü", "g": 1}',
     ]
     words = []
     for more in ("", '{"w": "x", "g": "\\ud800"}\n'):

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
 
+from ordspan.tables import FORMATS
 from ordspan.wording import comma_list, hint
 
 if TYPE_CHECKING:
@@ -234,7 +235,6 @@ FILES_HELP = (
     ".gz or .zst; a folder of them; a quoted glob pattern; or - for standard input (CSV or JSON "
     "lines)."
 )
-FORMATS = ("csv", "jsonl", "parquet", "arrow", "xlsx", "sav", "dta", "svmlight")
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class OpeningJob(Job):
         None,
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
-        words=FORMATS,
+        words=tuple(FORMATS),
     )
     delimiter: str | None = advanced(
         None, "Field separator of CSV files; detected by default.", read=read_delimiter

@@ -171,19 +171,21 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
         n_rows = 0
         try:
             file = SvmlightFile(str(path), n_features=MSLR_FEATURES)
-            for _, found in file.sparse_rows(Text(str(path)).blocks()):
-                is_whole = np.diff(found.X.indptr) == MSLR_FEATURES
-                is_whole &= np.isin(found.grades, range(MSLR_GRADES))
+            for _, (X, found, _, faults) in file.rows(Text(str(path)).blocks()):
+                is_whole = np.diff(X.indptr) == MSLR_FEATURES
+                is_whole &= np.isin(found, range(MSLR_GRADES))
                 if is_whole.all():
-                    values.append(found.X.data.reshape(-1, MSLR_FEATURES))
+                    values.append(X.data.reshape(-1, MSLR_FEATURES))
                     is_whole = np.isfinite(values[-1]).all(axis=1)
                 if not is_whole.all():
                     row = int(is_whole.argmin())
                     needs = f"needs a relevance 0..4 and {MSLR_FEATURES} finite numbers"
-                    fault = found.faults.get(row, needs)
+                    fault = faults.get(row, needs)
                     raise CorruptFile(f"{path}, row {n_rows + row + 1}: {fault}")
-                grades.append(found.grades + 1)
-                n_rows += found.grades.size
+                grades.append(found + 1)
+                n_rows += found.size
         except FileError as error:
             raise CorruptFile(str(error)) from None
+    if not grades:
+        raise CorruptFile(f"no rows in {', '.join(map(str, paths))}")
     return np.concatenate(values), np.concatenate(grades).astype(np.int64)

@@ -1,1 +1,13 @@
 """Files of any size as batches of rows: text, Parquet, Arrow, Excel and svmlight."""
+
+FORMATS = {
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "xlsx": (".xlsx",),
+    "sav": (".sav", ".zsav"),
+    "dta": (".dta",),
+    "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
+}
+"""Formats of files, and the endings of their names."""

@@ -14,20 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordspan.labels.forms import number_as_text
+from ordspan.tables import FORMATS
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN, plain_name
 from ordspan.wording import closest, hint
 
-FORMATS = {
-    "csv": (".csv", ".tsv"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "xlsx": (".xlsx",),
-    "sav": (".sav", ".zsav"),
-    "dta": (".dta",),
-    "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
-}
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too

@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
 from ordspan.tables.files import UNSURE, FileOptions, format_of, sizes_of
-from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, not_plain, without_codes
+from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, without_codes
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError
 from ordspan.tables.text import (
     LONGEST_LINE,
     N_SPANS,
-    SAVE_AS_UTF8,
     STDIN,
     Block,
     Text,
@@ -43,12 +42,16 @@ MANY_COLUMNS = 1 << 10
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
+BLANK_LINES = re.compile(rb'("[^"]*")|(?:\A|(?<=\n))(?:\r?\n)+')
+"""Blank lines, or what is quoted, where lines stay."""
+ANSWERS = ("", "Response", "Open-Ended Response")
+"""What SurveyMonkey writes below a question that has one column."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
+CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MAX_DIGITS, MOST_EXACT = 64, 18, 2**53
-BLANK_LINES = re.compile(rb"\A(?:\r?\n)+|\n(?:\r?\n)+")
 csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -69,20 +72,30 @@ class Table:
     table, whole = pl.DataFrame(), True  # the rows of a profile, and whether these are all
     fault = ""  # of the first bad row of a sample
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
+    n_headers = 0  # rows that belong to the header
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
         self.notes: list[str] = []
         self.names = self._open()
-        twice = [name for name, count in Counter(self.names).items() if count > 1]
-        if twice:
-            raise FileError(
-                f"{path}: more than one column is named {twice[0]!r}; rename one of them"
-            )
 
-    def _distinct(self, names: Sequence[str | None]) -> list[str]:
-        """Names of a header: by place if empty, and numbered if several are the same."""
-        called = [(n or "").strip() or f"column {place}" for place, n in enumerate(names, 1)]
+    def _open(self) -> list[str]:
+        """The names of the columns."""
+        return []
+
+    def _distinct(self, header: Sequence[str | None], below: Sequence[str | None]) -> list[str]:
+        """Names of a header: by place if empty, and numbered if several are the same.
+
+        A row ``below`` that goes on with the header, as SurveyMonkey writes it, is no data: an
+        option below each of several columns, "Response" below the others.
+        """
+        names = [(name or "").strip() for name in header]
+        alone = [name and after for name, after in zip(names, [*names[1:], "end"], strict=True)]
+        cells = [cell or "" for cell, one in zip(below, alone, strict=False) if one]
+        if any(cells) and all(cell in ANSWERS for cell in cells):
+            self.n_headers = 1
+            self.notes.append("row 1 is a second line of the header, so it is left out")
+        called = [name or f"column {place}" for place, name in enumerate(names, 1)]
         counts, number = Counter(called), Counter[str]()
         for place, name in enumerate(called):
             if counts[name] > 1:
@@ -91,10 +104,6 @@ class Table:
         for name, count in number.items():
             self.notes.append(f"{count} columns are named {name!r}: called {name} (1) and so on")
         return called
-
-    def _open(self) -> list[str]:
-        """The names of the columns."""
-        return []
 
     def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file, and whether these are all."""
@@ -125,7 +134,6 @@ class TextTable(Table):
     """Lines of text, parsed by Polars in blocks; a pipe can be read once."""
 
     quoted = False
-    hasty = False  # whether rows that are too long may be taken as they are
     patient = True  # whether to wait for many lines of a pipe
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
@@ -154,54 +162,69 @@ class TextTable(Table):
         pieces[0] = pieces[0][self._begin :]
         if len(pieces) > 1 and not whole and self.quoted:  # one may begin within quotes
             pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
+        from_start = whole or len(pieces) == 1
         try:
-            return self._good_rows(b"".join(pieces)), whole
+            return self._good_rows(b"".join(pieces), from_start), whole
         except FileError:
-            if len(pieces) == 1 or whole:
+            if from_start:
                 raise
         tables = []
         for piece in pieces:
             with suppress(FileError):
-                tables.append(self._good_rows(piece))
+                tables.append(self._good_rows(piece, from_start))
         return pl.concat(tables), whole
 
-    def _good_rows(self, content: bytes) -> pl.DataFrame:
-        table, faults = self._parse_text(content, None)
+    def _good_rows(self, content: bytes, from_start: bool) -> pl.DataFrame:
+        """The rows that can be read; the first fault is kept, and letters that are lost noted."""
+        table, faults = self._read_text(content, None)
+        first = 1 + self.n_headers
         if faults and not self.fault:
-            self.fault = f"{self.path}, row {min(faults) + 1}: {faults[min(faults)]}"
+            place = f", row {min(faults) + first}" if from_start else ""
+            self.fault = f"{self.path}{place}: {faults[min(faults)]}"
+        n_names, odd = sum(REPLACED in name for name in self.names), []
+        if not content.isascii() and REPLACED.encode() not in content and TEXT in table.dtypes:
+            texts = table.select(pl.col(TEXT).str.contains(REPLACED, literal=True))
+            odd = (texts.sum_horizontal() > 0).arg_true().to_list()
+        if n_names or odd:
+            place = f" (the first is row {odd[0] + first})" if from_start and odd else ""
+            self.notes.append(
+                f"letters of {len(odd):,} rows{place} and {n_names} column names are not UTF-8 "
+                f"and read as {REPLACED}; for the right ones give {CP1252}"
+            )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
-        if not self.decimal and not self.hasty:
+        if not self.decimal and FLOAT in types.values():
             self.sample(SAMPLE_BYTES)  # finds it
-        blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b.content.isspace())
-        before, parse = at.before, partial(self._parse, types=types)
-        for block, table, faults in parallel_map(parse, blocks, 2 * (not alone)):
+        blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
+        before, parse = at.before or self.n_headers, partial(self._parse, types=types)
+        for (_, byte, share), table, faults in parallel_map(parse, blocks, 2 * (not alone)):
             rows = np.arange(before, before + table.height) + 1
-            begin = at._replace(byte=block.byte, before=before)
-            yield Batch(None, table, rows, self.path, block.share, begin, faults=faults)
+            begin = at._replace(byte=byte, before=before)
+            yield Batch(None, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
     def _parse(self, block: Block, types: Types) -> tuple[Block, pl.DataFrame, Faults]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them."""
-        wanted = {name: TEXT if name in self._as_text else types[name] for name in types}
+        texts = types if self.decimal == "," else self._as_text
         try:
-            if block.odd:
-                raise pl.exceptions.ComputeError("a quote is not closed")
-            return block, self._read(block.content, wanted), {}
-        except pl.exceptions.PolarsError:
-            table, faults = self._parse_text(block.content, list(types))
-            numbers = [name for name in types if types[name] == FLOAT]
-            self._as_text.update(not_plain(table, numbers))
-            return block, table, faults
+            wanted = {name: TEXT if name in texts else kind for name, kind in types.items()}
+            return block, *self._read(block[0], wanted)
+        except PolarsError:
+            table, faults = self._read_text(block[0], list(types))
+        for name, kind in types.items():
+            numbers = table[name].cast(FLOAT, strict=False) if kind == FLOAT else table[name]
+            if numbers.null_count() > table[name].null_count():
+                self._as_text.add(name)  # of the next blocks too
+        return block, table, faults
 
-    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
-        """The rows by Polars, which raises if a cell is not of its type."""
+    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
         raise NotImplementedError
 
-    def _parse_text(
+    def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
         """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
@@ -223,21 +246,24 @@ class CsvTable(TextTable):
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
-            names = next((cells for cells in reader if any(cells)), None)
+            header = next((cells for cells in reader if any(cells)), None)
         except csv.Error as error:
             raise FileError(f"{self.path}: the header cannot be read ({error})") from None
-        if names is None:
+        if header is None:
             raise FileError(f"{self.path}: the file is empty")
-        if any(REPLACED in name for name in names):
-            raise FileError(f"{self.path}: the header is not {text.encoding}; {SAVE_AS_UTF8}")
-        header = text.head.split(b"\n", reader.line_num + bool(skipped))
-        self._begin = len(text.head) - len(header[-1]) if len(header) > 1 else len(text.head)
+        n_lines, below = reader.line_num, [""]
+        with suppress(csv.Error):  # a bad row
+            below = next((cells for cells in reader if cells), below)
+        names = self._distinct(header, below)
+        n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped)
+        rest = text.head.split(b"\n", n_lines)
+        self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
         self.decimal = self._options.decimal or ""
         if self._options.format is None and self.path.lower().endswith(UNSURE):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
-        return self._distinct(names)
+        return names
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows; the decimal sign is found in them."""
@@ -246,84 +272,64 @@ class CsvTable(TextTable):
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
-        plain = FLOAT not in types.values() or self.decimal == "."
-        kinds = [types.get(name, TEXT) if plain else TEXT for name in self.names]
-        places = [place for place, name in enumerate(self.names) if name in types]
-        # usually all columns: of some, Polars would not see that a row is too long
+    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        if content.count(b'"') % 2:
+            raise ComputeError("a quote is not closed, or stands inside a cell")
+        if content.startswith((b"\n", b"\r\n")) or b"\n\n" in content or b"\n\r\n" in content:
+            content = BLANK_LINES.sub(rb"\1", content)  # each would be a row
+        n = len(self.names)
+        header = self.delimiter.join(map(str, range(n + 1))) + "\n"
+        place = {name: str(number) for number, name in enumerate(self.names)}
+        kinds = dict.fromkeys(map(str, range(n + 1)), TEXT)
         table = pl.read_csv(
-            content,
-            has_header=False,
+            header.encode() + content,
             separator=self.delimiter,
-            schema={f"column_{place}": kind for place, kind in enumerate(kinds, 1)},
-            columns=places if self.hasty else None,
+            schema=kinds | {place[name]: kind for name, kind in types.items()},
+            columns=[*(place[name] for name in types), str(n)],
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
         )
-        table.columns = [self.names[place] for place in places] if self.hasty else self.names
-        if table[table.columns[-1]].null_count() and _has_blank_lines(content):
-            raise pl.exceptions.ComputeError("blank lines")  # each would be a row
-        return table[list(types)]
+        return self._checked(table, types)
 
-    def _parse_text(
+    def _checked(self, table: pl.DataFrame, names: Iterable[str]) -> tuple[pl.DataFrame, Faults]:
+        """The table under these names, and the faults of rows with a cell in its last column."""
+        more = table.to_series(-1)
+        table = table[:, :-1]
+        table.columns = list(names)
+        n = len(self.names)
+        return table, {
+            row: f"more fields than the {n} of the header, from {brief(more[row])} on"
+            for row in more.is_not_null().arg_true()
+        }
+
+    def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
-        n, faults = len(self.names), Faults()
-        header = self.delimiter.join(map(str, range(n + 1))) + "\n"
+        names = self.names if wanted is None else wanted
         try:
-            if _has_blank_lines(content):
-                if b'"' in content:
-                    raise pl.exceptions.ComputeError("for Python")
-                content = BLANK_LINES.sub(b"\n", content).lstrip(b"\r\n")
-            if content.count(b'"') % 2:
-                raise pl.exceptions.ComputeError("for Python")
-            table = pl.read_csv(
-                header.encode() + content,
-                separator=self.delimiter,
-                schema={str(place): TEXT for place in range(n + 1)},
-                truncate_ragged_lines=True,
-                encoding="utf8-lossy",
-            )
-        except pl.exceptions.PolarsError:
-            table = self._by_python(content, n + 1, faults)
-        for row in table[str(n)].is_not_null().arg_true():
-            cell = brief(table[str(n)][row])
-            faults[row] = f"more fields than the {n} of the header, from {cell} on"
-        if not content.isascii() and REPLACED.encode() not in content:
-            odd = table.select(pl.any_horizontal(pl.all().str.contains(REPLACED))).to_series()
-            for row in odd.fill_null(value=False).arg_true():
-                cell = next(c for c in table.row(row) if c and REPLACED in c)
-                faults[row] = f"{brief(cell)} is not UTF-8; {SAVE_AS_UTF8}"
-        table = table.drop(str(n))
-        table.columns = self.names
-        return table if wanted is None else table.select(wanted), faults
+            return self._read(content, dict.fromkeys(names, TEXT))
+        except PolarsError:
+            table, faults = self._checked(self._by_python(content), self.names)
+            return table.select(names), faults
 
-    def _by_python(self, content: bytes, width: int, faults: Faults) -> pl.DataFrame:
+    def _by_python(self, content: bytes) -> pl.DataFrame:
         """The cells as Python's csv module reads them, also where quotes are misplaced."""
         lines = io.StringIO(content.decode(errors="replace"), newline="")
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-        records: list[list[str | None]] = []
-        cells: list[str] | None = []
-        while cells is not None:
-            begun = reader.line_num
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                if reader.line_num - begun > 1 or "end of data" in str(error):
-                    line = content.split(b"\n")[begun].decode(errors="replace")
-                    raise FileError(
-                        f"{self.path}: a quote is not closed in the row that begins with "
-                        f"{line[:SHOWN]!r}; close it, or double quotes within quotes"
-                    ) from None
-                faults[len(records)] = f"a quote inside a quoted cell ({error}); double it"
-                cells = [REPLACED]  # keeps the place of the row
-            if cells:
-                padded = cells[:width] + [""] * (width - len(cells))
-                records.append([cell or None for cell in padded])
+        width, records, begun = len(self.names) + 1, [], 0
+        try:
+            for cells in reader:
+                begun = reader.line_num
+                if cells:
+                    padded = cells[:width] + [""] * (width - len(cells))
+                    records.append([cell or None for cell in padded])
+        except csv.Error as error:
+            line = content.split(b"\n")[begun].decode(errors="replace")
+            raise FileError(
+                f"{self.path}: a quote is not closed in the row that begins with {line[:SHOWN]!r} "
+                f"({error}); close it, or double quotes within quotes"
+            ) from None
         return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
-
-
-def _has_blank_lines(content: bytes) -> bool:
-    starts_blank = content.startswith((b"\n", b"\r\n"))
-    return starts_blank or b"\n\n" in content or b"\n\r\n" in content
 
 
 def find_delimiter(head: str) -> str:
@@ -355,7 +361,7 @@ class JsonTable(TextTable):
         head = first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
-        return self._parse_text(head, None)[0].columns
+        return self._read_text(head, None)[0].columns
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """Rows spread over the file, with keys that the first lines may not have."""
@@ -363,25 +369,22 @@ class JsonTable(TextTable):
         self.names = table.columns
         return table, whole
 
-    def _read(self, content: bytes, types: Types) -> pl.DataFrame:
-        return pl.read_ndjson(content, schema=dict(types))
+    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        return pl.read_ndjson(content, schema=dict(types)), {}
 
-    def _parse_text(
+    def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
         if wanted is None:
-            try:
+            with suppress(PolarsError):
                 return self._infer(content), {}
-            except pl.exceptions.PolarsError:
-                pass
-        # by Python, which says what is wrong with a line
+        # by Python, which says what is wrong with a line; a row of nulls keeps its place
         rows: list[dict[str, Any]] = []
         faults: Faults = {}
-        for line in content.splitlines():
+        for line in content.decode(errors="replace").split("\n"):
             if line.strip():
                 value, fault = _json_object(line)
-                if fault:  # a row of nulls keeps its place
-                    faults[len(rows)] = fault
+                faults |= {len(rows): fault} if fault else {}
                 rows.append(value)
         names = wanted or [*dict.fromkeys(name for row in rows for name in row if name)]
         if not names:
@@ -393,7 +396,7 @@ class JsonTable(TextTable):
     def _infer(self, content: bytes) -> pl.DataFrame:
         """The rows with the types that Polars finds."""
         if any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines()):
-            raise pl.exceptions.ComputeError("for Python")  # Polars takes very long
+            raise ComputeError("for Python")  # Polars takes very long
         asked = dict.fromkeys(self.words, TEXT)
         table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
         table = table[[name for name in table.columns if name]]  # Polars cannot find ""
@@ -405,47 +408,44 @@ class JsonTable(TextTable):
         return table
 
 
-def _json_object(line: bytes) -> tuple[dict[str, Any], str]:
+def _json_object(line: str) -> tuple[dict[str, Any], str]:
     """The object on a line, or what is wrong with it."""
     try:
         value = json.loads(
-            line.decode(),
-            object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each
+            line,
             parse_constant=lambda name: None,  # NaN is missing
             parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
             parse_float=lambda text: float(text) if isfinite(float(text)) else text,
         )
-        if isinstance(value, dict):
-            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair
-            return value, ""
-        fault = f"{line.decode()[:SHOWN]!r} is not an object with a value for each column"
-    except UnicodeError:
-        fault = f"{brief(line.decode(errors='replace'))} is not UTF-8; {SAVE_AS_UTF8}"
+        json.dumps(value, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except (ValueError, RecursionError) as error:
-        fault = f"not JSON: {error}"
-    return {}, fault
+        return {}, f"not JSON: {error}"
+    if isinstance(value, dict):
+        return value, ""
+    return {}, f"{line[:SHOWN]!r} is not an object with a value for each column"
 
 
-class SheetTable(Table):
+class WholeTable(Table):
     """A table that is read whole."""
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         return self._cells, True
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
-        rows = np.arange(1, self._cells.height + 1)
+        rows = np.arange(self._cells.height) + 1 + self.n_headers
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
 
     def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
         """Keep the rows, under distinct names."""
         if cells.is_empty():
             raise FileError(f"{self.path}: there is no row below the header")
-        cells.columns = self._distinct(names)
-        self._cells = cells
+        below = [cell if cell is None else str(cell) for cell in cells.row(0)]
+        cells.columns = self._distinct(names, below)
+        self._cells = cells[self.n_headers :]
         return cells.columns
 
 
-class ExcelTable(SheetTable):
+class ExcelTable(WholeTable):
     """A sheet of an Excel workbook; cells are read as text."""
 
     def _open(self) -> list[str]:
@@ -494,7 +494,7 @@ class ExcelTable(SheetTable):
         return found
 
 
-class SurveyTable(SheetTable):
+class SurveyTable(WholeTable):
     """A file of SPSS or Stata: value labels are words in the order of their codes."""
 
     def _open(self) -> list[str]:
@@ -549,25 +549,30 @@ class ParquetTable(Table):
     def _open(self) -> list[str]:
         sizes_of([self.path])  # raises if it is missing
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
-            self.schema = self._look()
+            self._sizes, self.schema = self._look()
         self.n_rows = sum(self._sizes)
         if self.n_rows == 0:
             raise FileError(f"{self.path}: the file has columns but no rows")
+        name, count = Counter(self.schema.names).most_common(1)[0]
+        if count > 1:
+            raise FileError(
+                f"{self.path}: more than one column is named {name!r}; rename one of them"
+            )
         return list(self.schema.names)
 
-    def _look(self) -> Any:
-        """The schema; also notes the sizes of the row groups."""
+    def _look(self) -> tuple[list[int], Any]:
+        """The sizes of the row groups, and the schema."""
         from pyarrow import ArrowInvalid, parquet
 
         with parquet.ParquetFile(self.path) as file:
             self._metadata, schema = file.metadata, file.schema_arrow
         groups = [self._metadata.row_group(n) for n in range(self._metadata.num_row_groups)]
-        self._sizes = [group.num_rows for group in groups]
-        if sum(self._sizes) != self._metadata.num_rows or min(self._sizes, default=0) < 0:
+        sizes = [group.num_rows for group in groups]
+        if sum(sizes) != self._metadata.num_rows or min(sizes, default=0) < 0:
             raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
-        return schema
+        return sizes, schema
 
     @contextmanager
     def _damage_reported(self, what: str = "damaged") -> Iterator[None]:
@@ -591,7 +596,8 @@ class ParquetTable(Table):
         """About ``size`` bytes of rows spread over the file; whether these are all."""
         from pyarrow import default_memory_pool
 
-        names = [field.name for field in self.schema if _is_usable(field.type)]
+        kinds = self._frame(self.schema.empty_table()).schema.items()
+        names = [name for name, kind in kinds if not kind.is_nested() and kind != pl.Binary]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
@@ -629,10 +635,13 @@ class ParquetTable(Table):
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
+        from pyarrow import types as t
+
         numbers = [name for name in types if types[name] == FLOAT]
         # pyarrow puts these into a matrix, faster than Polars
         kinds = [self.schema.field(name).type for name in numbers]
-        plain = bool(kinds) and not self.na and all(map(_is_plain, kinds))
+        plain = bool(kinds) and not self.na
+        plain &= all(t.is_integer(k) or t.is_float32(k) or t.is_float64(k) for k in kinds)
         texts = [name for name in types if name not in numbers]
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
@@ -640,7 +649,11 @@ class ParquetTable(Table):
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
         with self._damage_reported("damaged after some rows"):
             for piece in read_ahead(batches):
-                X = _matrix(piece.select(numbers)) if plain else None
+                X = None
+                if plain:
+                    tensor = piece.select(numbers).to_tensor(null_to_nan=True, row_major=True)
+                    X = tensor.to_numpy()
+                    X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
                 table = self._frame(piece.select(texts) if plain else piece)
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
@@ -652,17 +665,12 @@ class ParquetTable(Table):
 
     def _frame(self, piece: Any) -> pl.DataFrame:
         """The rows of a batch."""
-        from pyarrow import float16, float32
-
         if not piece.num_columns:
             return pl.DataFrame()
         piece.validate(full=True)  # Polars would crash on damaged lengths or characters
-        for place, field in enumerate(piece.schema):
-            if field.type == float16():
-                piece = piece.set_column(place, field.name, piece.column(place).cast(float32()))
         try:
-            return pl.DataFrame(pl.from_arrow(piece))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+            return pl.DataFrame(pl.from_arrow(piece)).cast({pl.Float16: pl.Float32})
+        except (PolarsError, PanicException, ValueError) as error:
             raise FileError(f"{self.path}: a column cannot be read ({error})") from None
 
 
@@ -671,14 +679,13 @@ class ArrowTable(ParquetTable):
 
     kind = "an Arrow file"
 
-    def _look(self) -> Any:
+    def _look(self) -> tuple[list[int], Any]:
         import pyarrow as pa
 
         with pa.memory_map(self.path) as source:
             schema, _ = _open_arrow(source)
             _, batches = _open_arrow(source, [0] if len(schema) else None)
-            self._sizes = [batch.num_rows for batch in batches]
-        return schema
+            return [batch.num_rows for batch in batches], schema
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         import pyarrow as pa
@@ -712,28 +719,6 @@ def batch_rows(n_columns: int) -> int:
     (65536, 3855, 256)
     """
     return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
-
-
-def _is_plain(kind: Any) -> bool:
-    """Whether pyarrow can put a column of this type into a matrix."""
-    from pyarrow import types
-
-    return any(test(kind) for test in (types.is_integer, types.is_float32, types.is_float64))
-
-
-def _is_usable(kind: Any) -> bool:
-    """Whether a column may hold numbers, text or dates."""
-    from pyarrow import types as t
-
-    texts = (t.is_string, t.is_large_string, t.is_string_view, t.is_dictionary)
-    others = (t.is_boolean, t.is_decimal, t.is_floating, t.is_integer, t.is_null, t.is_temporal)
-    return any(test(kind) for test in (*texts, *others))
-
-
-def _matrix(piece: Any) -> NDArray[Any]:
-    """Numeric columns as a row-major matrix, nulls as NaN."""
-    X: NDArray[Any] = piece.to_tensor(null_to_nan=True, row_major=True).to_numpy()
-    return X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
 
 
 READERS = {

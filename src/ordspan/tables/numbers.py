@@ -18,7 +18,6 @@ EMPTY = (
 """Cells that stand for a missing number."""
 SIGNED = r"^[-+]?[0-9]*{}[0-9]+(?:[eE][-+]?[0-9]+)?$"
 FORMS = {",": SIGNED.format(","), ".": SIGNED.format(r"\.")}
-PLAIN = r"\.(?:[0-9]{1,2}|[0-9]{4,})$"  # a point that cannot stand between thousands
 ENOUGH_CELLS, MIXED = 2000, 0.05
 GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
@@ -94,15 +93,6 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
     return table
 
 
-def not_plain(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """The text columns with a cell that Polars does not parse as a number."""
-    odd = table.select(
-        (pl.col(name).cast(FLOAT, strict=False).is_null() & pl.col(name).is_not_null()).any()
-        for name in names
-    )
-    return [column.name for column in odd if column[0]]
-
-
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
     shown = {",": "", ".": ""}  # a cell with each sign
@@ -111,10 +101,6 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
         if column.dtype != TEXT or not column.str.contains("[.,]").any():
             continue
-        numbers = column.cast(FLOAT, strict=False)
-        if numbers.null_count() == column.null_count() and column.str.contains(PLAIN).any():
-            shown["."], clear = shown["."] or column.filter(column.str.contains(PLAIN))[0], True
-            continue  # the usual case, without a closer look
         cells = column.str.strip_chars()
         cells = cells.filter(~is_empty(cells))
         signs = {sign: cells.filter(cells.str.contains(form)) for sign, form in FORMS.items()}

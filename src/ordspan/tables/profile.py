@@ -506,12 +506,12 @@ def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str
     encoder = Encoder(Recipe(n_sparse=options.n_features))
     parts, grades = [], []
     for path in files:
-        for rows in open_file(path, options).sample(SAMPLE_BYTES // len(files)):
-            rows.X.data[~(np.abs(rows.X.data) <= LARGEST)] = 0.0
-            encoder.features(rows.X, None, learn=True)
-            good = np.isfinite(rows.grades)
-            parts.append(rows.X[good])
-            grades.append(rows.grades[good])
+        for X, some, _, _ in open_file(path, options).sample(SAMPLE_BYTES // len(files)):
+            X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
+            encoder.features(X, None, learn=True)
+            good = np.isfinite(some)
+            parts.append(X[good])
+            grades.append(some[good])
     labels = np.concatenate(grades) if grades else np.empty(0)
     if not labels.size:
         return encoder.state, ""

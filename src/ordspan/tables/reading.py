@@ -31,6 +31,7 @@ from ordspan.tables.files import (
     open_file,
     sizes_of,
 )
+from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import (
     NO_LABEL,
     LabelColumns,
@@ -114,7 +115,7 @@ def open_rows(
         if classes is None and words is None:
             words = label_words(profile.labels(columns), columns)
             if not profile.whole and not columns.parts:  # a sample is enough for equal parts
-                words = find_words(files, options, columns, words)
+                words = find_words(files, options, columns)
         try:
             grades, label_remarks = read_grades(classes, words, columns)
             notes += label_remarks
@@ -172,6 +173,10 @@ def read_grades(
         return LabelReader(check_classes(classes)), []
     words = words or Counter()
     try:
+        if lost := [word for word in words if REPLACED in word]:
+            raise ValueError(
+                f"the label {lost[0]!r} holds letters that are not UTF-8; give {CP1252}"
+            )
         if columns.brackets or columns.parts:
             bands, notes = bands_of(words, columns.parts)
             return LabelReader(bands), notes
@@ -185,13 +190,8 @@ def find_words(
     files: Sequence[str],
     options: FileOptions,
     columns: LabelColumns,
-    known: Counter[str] | None = None,
 ) -> Counter[str]:
-    """All distinct values in the label columns of tables, and how often they occur.
-
-    Those of a sample that are ``known`` are usually all; if a hasty look finds others, every row
-    is read, because others may come from rows that are too long.
-    """
+    """All distinct values in the label columns of tables, and how often they occur."""
     words: Counter[str] = Counter()
     for path in files:
         if path == STDIN:
@@ -200,15 +200,12 @@ def find_words(
                 f"standard input and other pipes can be read only once: give the grades, {way_out}"
             )
         reader = open_file(path, options)
-        reader.hasty = known is not None
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
             words.update(label_words(label_frame(block.table[good], columns), columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
-    if known is None or words.keys() <= known.keys():
-        return words
-    return find_words(files, options, columns)
+    return words
 
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from ordspan.labels.forms import is_number
 from ordspan.labels.grades import MAX_GRADES
-from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError
+from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults
+from ordspan.tables.svmlight_numbers import LARGEST_INDEX, read_lines
 from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint
 
 NO_QUERY = -(1 << 62)
-LARGEST_INDEX = 2**31 - 2
+TOKEN = re.compile(rb"[^\s#]*")
+SparseRows = tuple[Any, NDArray[np.float64], NDArray[np.int64], Faults]
+"""A CSR matrix, grades, queries (NO_QUERY without one) and faults; a bad row has the grade NaN."""
 
 
 class Extent(NamedTuple):
@@ -42,30 +44,20 @@ def survey(path: str) -> Extent:
 
 @lru_cache
 def _survey(path: str, state: Any) -> Extent:
-    grades: set[str] = set()
+    words: set[str] = set()
     smallest, largest, row = LARGEST_INDEX, -1, 0
     n_rows = 0
-    for _, found in SvmlightFile(path, zero_based=True).sparse_rows(Text(path).blocks()):
-        if len(grades) <= MAX_GRADES:
-            known = found.grades[~np.isnan(found.grades)]
-            grades.update(f"{grade:.17g}" for grade in np.unique(known))
-        if found.X.nnz:
-            smallest = min(smallest, int(found.X.indices.min()))
-            entry = int(found.X.indices.argmax())
-            if found.X.indices[entry] > largest:
-                largest = int(found.X.indices[entry])
-                row = n_rows + int(np.searchsorted(found.X.indptr, entry, side="right"))
-        n_rows += found.grades.size
-    return Extent(grades, smallest, largest, row)
-
-
-class SparseRows(NamedTuple):
-    """Rows of a block; a bad row is empty and has the grade NaN."""
-
-    X: Any  # CSR
-    grades: NDArray[np.float64]
-    queries: NDArray[np.int64]  # NO_QUERY without one
-    faults: Faults
+    for _, (X, grades, _, _) in SvmlightFile(path, zero_based=True).rows(Text(path).blocks()):
+        if len(words) <= MAX_GRADES:
+            words.update(f"{grade:.17g}" for grade in np.unique(grades[~np.isnan(grades)]))
+        if X.nnz:
+            smallest = min(smallest, int(X.indices.min()))
+            entry = int(X.indices.argmax())
+            if X.indices[entry] > largest:
+                largest = int(X.indices[entry])
+                row = n_rows + int(np.searchsorted(X.indptr, entry, side="right"))
+        n_rows += grades.size
+    return Extent(words, smallest, largest, row)
 
 
 class SvmlightFile:
@@ -75,54 +67,58 @@ class SvmlightFile:
     names = (LABEL, GROUP)
 
     def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
-        self.path, self.n_features, self.zero_based = path, n_features, zero_based
-        lines = (line for b in Text(path).blocks() for line in b.content.split(b"\n"))
-        if not any(_split_line(line) for line in lines):
-            raise FileError(f"{path}: the file is empty")
+        self.path, self.n_features, self._first = path, n_features, 0 if zero_based else 1
 
     def blocks(self, types: Any, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on."""
         import polars as pl
 
         before = at.before
-        for block, found in self.sparse_rows(Text(self.path).blocks(at.byte)):
+        for (_, byte, share), (X, grades, queries, faults) in self.rows(
+            Text(self.path).blocks(at.byte)
+        ):
             # whole numbers without a decimal point
-            columns = {LABEL: pl.Series(found.grades).cast(pl.String()).str.strip_suffix(".0")}
-            if (found.queries != NO_QUERY).any():
-                columns[GROUP] = pl.Series(found.queries).replace(NO_QUERY, None)
-            rows = np.arange(before, before + found.grades.size) + 1
-            begin = at._replace(byte=block.byte, before=before)
-            some = (found.X, pl.DataFrame(columns), rows, self.path, block.share, begin)
-            yield Batch(*some, faults=found.faults)
-            before += found.grades.size
+            columns = {LABEL: pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")}
+            if (queries != NO_QUERY).any():
+                columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
+            rows = np.arange(before, before + grades.size) + 1
+            begin = at._replace(byte=byte, before=before)
+            yield Batch(X, pl.DataFrame(columns), rows, self.path, share, begin, faults=faults)
+            before += grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:
         """About ``size`` bytes of rows spread over the file."""
         pieces, _ = Text(self.path).sample(size)
-        return (rows for _, rows in self.sparse_rows(Block(piece, 0, 0.0) for piece in pieces))
+        return (rows for _, rows in self.rows((piece, 0, 0.0) for piece in pieces))
 
-    def sparse_rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
+    def rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
         """The rows of blocks: by a compiled loop, or line by line where that refuses them."""
 
         def parse(block: Block) -> tuple[Block, SparseRows]:
-            return block, self._parse_plain(block) or self._parse_slowly(block)
+            return block, self._parse_plain(block[0]) or self._parse_slowly(block[0])
 
-        return (found for found in parallel_map(parse, blocks) if found[1].grades.size)
+        return (found for found in parallel_map(parse, blocks) if found[1][1].size)
 
-    def _parse_plain(self, block: Block) -> SparseRows | None:
-        """The rows by a compiled loop, if every line of the block is plain."""
-        content = block.content if block.content.endswith(b"\n") else block.content + b"\n"
-        n_most, entries = content.count(b"\n"), content.count(b":")
+    def _parse_plain(self, content: bytes) -> SparseRows | None:
+        """The rows by a compiled loop, if every line is of the usual form."""
+        content += b"" if content.endswith(b"\n") else b"\n"
+        n_most, n_values = content.count(b"\n"), content.count(b":")
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
         starts = np.zeros(n_most + 1, dtype=np.int32)
-        columns, values = np.empty(entries, dtype=np.int32), np.empty(entries)
-        raw, first = np.frombuffer(content, dtype=np.uint8), 0 if self.zero_based else 1
-        n = parsing.read_svmlight_lines(raw, first, grades, queries, starts, columns, values)
+        columns, places = np.empty((2, n_values), dtype=np.int32)
+        values, raw = np.empty(n_values), np.frombuffer(content, dtype=np.uint8)
+        n = read_lines(raw, self._first, grades, queries, starts, columns, values, places)
         size = int(starts[n]) if n >= 0 else 0
         if n < 0 or (self.n_features and size and columns[:size].max() >= self.n_features):
             return None
+        for entry in np.flatnonzero(np.isnan(values[:size])).tolist():
+            token = TOKEN.match(content, places[entry])
+            number = token[0].decode(errors="replace") if token else ""
+            if not is_number(number):
+                return None
+            values[entry] = float(number)
         X = self._matrix(columns[:size], values[:size], starts[: n + 1])
-        return SparseRows(X, grades[:n], queries[:n], {})
+        return X, grades[:n], queries[:n], {}
 
     def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
         from scipy.sparse import csr_array
@@ -130,11 +126,14 @@ class SvmlightFile:
         width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
         return csr_array((values, columns, starts), shape=(starts.size - 1, width))
 
-    def _parse_slowly(self, block: Block) -> SparseRows:
+    def _parse_slowly(self, content: bytes) -> SparseRows:
         """The rows line by line, with their faults."""
         faults = Faults()
         rows: list[tuple[float, int, list[tuple[int, float]]]] = []
-        for words in filter(None, map(_split_line, block.content.split(b"\n"))):
+        for line in content.split(b"\n"):
+            words = line.partition(b"#")[0].decode(errors="replace").split()
+            if not words:
+                continue
             try:
                 rows.append(self._read_line(*words))
             except ValueError as error:
@@ -144,14 +143,13 @@ class SvmlightFile:
         pairs = np.array([pair for row in rows for pair in row[2]]).reshape(-1, 2)
         starts = np.cumsum([0, *(len(row[2]) for row in rows)], dtype=np.int32)
         X = self._matrix(pairs[:, 0].astype(np.int32), pairs[:, 1], starts)
-        return SparseRows(X, grades, queries, faults)
+        return X, grades, queries, faults
 
     def _read_line(self, grade: str, *cells: str) -> tuple[float, int, list[tuple[int, float]]]:
         """Grade, query, columns and values of a line; the message of an error says what is bad."""
         if not is_number(grade):
             raise ValueError(f"the grade {brief(grade)} is not a number")
-        query, pairs, first = NO_QUERY, [], 0 if self.zero_based else 1
-        before = first - 1
+        query, pairs, before = NO_QUERY, [], self._first - 1
         if cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0]):
             query, cells = int(cells[0][4:]), cells[1:]
         for cell in cells:
@@ -162,13 +160,9 @@ class SvmlightFile:
                 zero = f"; give {hint('zero_based=True', '--zero-based')}?" * (int(index) == 0)
                 raise ValueError(f"index {index} in {brief(cell)} does not increase{zero}")
             before = int(index)
-            pairs.append((before - first, float(value)))
+            pairs.append((before - self._first, float(value)))
         if before > LARGEST_INDEX:
             raise ValueError(f"index {before} is larger than {LARGEST_INDEX}")
         if self.n_features and pairs and pairs[-1][0] >= self.n_features:
             raise ValueError(f"index {before}, but there are {self.n_features} features")
         return float(grade), query, pairs
-
-
-def _split_line(line: bytes) -> list[str]:
-    return line.partition(b"#")[0].decode(errors="replace").split()

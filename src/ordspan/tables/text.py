@@ -11,11 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ordspan.tables.rows import FileError
 from ordspan.wording import hint
 
+Block = tuple[bytes, int, float]
+"""Whole lines of a text, where they begin in it as UTF-8, and the share of the file read."""
 T = TypeVar("T")
 S = TypeVar("S")
 
@@ -27,9 +29,7 @@ PACKED = (".gz", ".zst")
 THREADS = 2
 MARKS = {b"\xef\xbb\xbf": "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """Byte-order marks, which give the encoding."""
-ENCODING = hint("encoding=", "--encoding NAME")
 UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
-SAVE_AS_UTF8 = f"save it as UTF-8, or give {ENCODING}, such as cp1252"
 
 
 def plain_name(path: str) -> str:
@@ -39,15 +39,6 @@ def plain_name(path: str) -> str:
     'a.csv'
     """
     return path[: -len(Path(path).suffix)] if path.lower().endswith(PACKED) else path
-
-
-class Block(NamedTuple):
-    """Some whole lines of a text."""
-
-    content: bytes
-    byte: int  # where they begin in the text, as UTF-8
-    share: float  # of the file that has been read
-    odd: bool = False  # whether the text ends within quotes
 
 
 class Text:
@@ -156,12 +147,12 @@ class Text:
                         "is this not a text file?"
                     )
                 if cut:
-                    yield Block(rest[:cut], at, self._raw.tell() / size if size else 0.0)
+                    yield rest[:cut], at, self._raw.tell() / size if size else 0.0
                     rest, at = rest[cut:], at + cut
                 more = bool(got := self._read_bytes())
                 rest += self._decoded(got)
         if rest:
-            yield Block(rest, at, 1.0, self._quoted and rest.count(b'"') % 2 == 1)
+            yield rest, at, 1.0
 
     def sample(self, size: int) -> tuple[list[bytes], bool]:
         """About ``size`` bytes of lines spread over a file; whether these are all.
@@ -173,8 +164,7 @@ class Text:
             return list(self._spans(total, size // N_SPANS)), False
         kept: list[bytes] = []
         each = BLOCK_BYTES
-        for block in self.blocks():
-            content = block.content
+        for content, _, _ in self.blocks():
             kept.append(content if each == BLOCK_BYTES else first_lines(content, each))
             if sum(map(len, kept)) > size:
                 each //= 2
