@@ -54,8 +54,8 @@ def test_the_words_that_weigh_most_have_names(tmp_path, model):
     page = tmp_path / "page.html"
     said("evaluate", written(tmp_path), "--model", model, "--html", page)
     shown = page.read_text()
-    assert "great" in shown.split("Words that weigh most")[1]
-    assert "great" not in shown.split("Words that weigh most")[0]
+    assert "great" in shown.split("What weighs most")[1]
+    assert "great" not in shown.split("What weighs most")[0]
 
 
 def test_words_are_the_same_in_every_format_and_in_python(tmp_path, model):

@@ -38,8 +38,8 @@ CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
 N_BINS = 10
 """Bins of predicted probabilities in a reliability diagram."""
-SAMPLE_SIZE, LEAST_OF_GRADE = 20_000, 50
-"""Rows in the plots of a page: of all grades together, and at least of each."""
+SAMPLE_SIZE = 100_000
+"""Rows in the plots of scores and margins on a page."""
 
 MEASURES = {
     "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
@@ -166,19 +166,13 @@ def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
 def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str, Any]]:
     """For every true grade: rows, mean error, and shares too low, right and too high."""
     rows, ranks = confusion.sum(axis=1), np.arange(len(classes))
-    sums = {
-        "mae": (confusion * np.abs(ranks[:, np.newaxis] - ranks)).sum(axis=1),
-        "too_low": np.tril(confusion, -1).sum(axis=1),
-        "right": np.diag(confusion),
-        "too_high": np.triu(confusion, 1).sum(axis=1),
-    }
-    means = {
-        name: [
-            part / n if n else None for part, n in zip(parts.tolist(), rows.tolist(), strict=True)
-        ]
-        for name, parts in sums.items()
-    }
-    return records({"grade": classes, "rows": rows, **means})
+    error = ranks - ranks[:, np.newaxis]
+    cells = {"mae": abs(error), "too_low": error < 0, "right": error == 0, "too_high": error > 0}
+    columns = {"grade": classes, "rows": rows}
+    for name, counted in cells.items():
+        means = (confusion * counted).sum(axis=1) / np.maximum(rows, 1)
+        columns[name] = np.where(rows > 0, means, None)
+    return records(columns)
 
 
 def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
@@ -250,23 +244,6 @@ def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
         "queries": found.shape[1],
         "queries_without_relevant_rows": found.shape[1] - relevant.shape[1],
     }
-
-
-def draw_sample(
-    rows: NDArray[Any], summary: dict[str, Any]
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """About as many rows of every grade, and how many rows each of them stands for."""
-    totals = [summary["range_rows"], *(row["rows"] for row in summary["by_grade"])]
-    size = max(LEAST_OF_GRADE, SAMPLE_SIZE // len(totals))
-    stands_for = np.maximum(1.0, np.array(totals) / size)
-    random, sample = np.random.default_rng(0), []
-    for begin in range(0, rows.size, CHUNK):
-        part = rows[begin : begin + CHUNK]
-        weight = stands_for[np.where(part["lower"] == part["upper"], part["lower"], 0)]
-        drawn = random.random(part.size) * weight < 1.0
-        sample.append((part[drawn], weight[drawn]))
-    picked, weights = (np.concatenate(column) for column in zip(*sample, strict=True))
-    return picked, weights
 
 
 def summarise(
@@ -346,8 +323,8 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
 
 
-def measures(summary: dict[str, Any], *, page: bool = False) -> list[tuple[str, ...]]:
-    """Title, value, best constant, rows and meaning of every measure; a page has fewer digits."""
+def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Title, value, best constant, rows and meaning of every measure."""
     chances, queries = summary["probabilities"] or {}, summary["ndcg"] or {}
     values, constants = summary | chances | queries, dict(summary["best_constant"])
     for name in ("rps", "log_score") if chances else ():
@@ -359,13 +336,12 @@ def measures(summary: dict[str, Any], *, page: bool = False) -> list[tuple[str, 
         over |= dict.fromkeys(queries, f"{counted:,} queries")
     rows: list[tuple[str, ...]] = []
     for name in [name for name in MEASURES if name in values]:
-        shown = percent if page and name in ("accuracy", "inside_interval") else number
         constant = "–"
         if best := constants.get(name):
             grade = "any grade" if best["grade"] is None else f"always {best['grade']}"
-            constant = f"{shown(best['value'], 3 if page else 4)} ({grade})"
+            constant = f"{number(best['value'])} ({grade})"
         title, meaning = MEASURES[name]
-        rows.append((title, shown(values[name], 3 if page else 4), constant, over[name], meaning))
+        rows.append((title, number(values[name]), constant, over[name], meaning))
     return rows
 
 
@@ -375,22 +351,22 @@ def verdict(summary: dict[str, Any]) -> str:
     return compared(summary["mae"], constant["value"], constant["grade"])
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def number(value: float | None) -> str:
     """A number, or a dash.
 
-    >>> number(0.1234), number(None)
-    ('0.123', '–')
+    >>> number(0.12345), number(None)
+    ('0.1235', '–')
     """
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:.4f}"
 
 
-def percent(share: float | None, digits: int = 3) -> str:
+def percent(share: float) -> str:
     """A share as a percentage.
 
-    >>> percent(0.1234), percent(None)
-    ('12.3 %', '–')
+    >>> percent(0.1234)
+    '12.3 %'
     """
-    return "–" if share is None else f"{100 * share:.{digits - 2}f} %"
+    return f"{100 * share:.1f} %"
 
 
 def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -468,7 +444,9 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text
 
-            text = page_text(summary, model, *draw_sample(rows, summary), ndcgs)
+            size = min(SAMPLE_SIZE, rows.size)
+            drawn = np.random.default_rng(0).choice(rows.size, size, replace=False)
+            text = page_text(summary, model, rows[np.sort(drawn)], ndcgs)
             with report_full_disk(job.page):
                 write_atomically(Path(job.page), text.encode())
             summary["page"] = job.page

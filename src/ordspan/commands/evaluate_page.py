@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from ordspan.commands.evaluate import (
     range_table,
     verdict,
 )
+from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
 from ordspan.drawing import PALE
-from ordspan.learners import LinearLearner
 from ordspan.models.table import TableModel
 from ordspan.pages import figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
@@ -39,7 +40,7 @@ LOOK: dict[Any, Any] = {
     "grid.alpha": 0.35,
     "hatch.linewidth": 0.6,
 }
-N_WORDS = 20
+N_WEIGHTS = 20
 FEW_ROWS = 200  # of fewer rows the margins say too little
 BIN = ("count", "predicted", "observed", "at_least", "at_most")
 SHOWN = 0.9
@@ -62,61 +63,35 @@ def page_text(
     summary: dict[str, Any],
     model: TableModel,
     sample: NDArray[Any],
-    weight: NDArray[np.float64],
     ndcgs: NDArray[np.float64] | None,
 ) -> str:
-    """The page of an evaluation, with a sample of its rows and their weights in the plots."""
+    """The page of an evaluation, with a sample of its rows in the plots."""
     names = axis_names(summary["classes"])
-    drawn = draw_figures(summary, names, model, sample, weight, ndcgs)
-    words = heaviest_words(model)
+    drawn = draw_figures(summary, names, model, sample, ndcgs)
+    weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
     heads, ranges = range_table(summary)
-    queries, chances = summary["ndcg"] or {}, summary["probabilities"]
-    shown = shown_range(chances["ranges"]) if chances else {"coverage": 0.0, "mean_width": 0.0}
-    parts: dict[str, Any] = {
+    texts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
         "lead": lead(summary),
         "verdict": verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "edge": f"{names[0]} | {names[1]}",
-        "lowest": names[0],
-        "second": names[1],
-        "coverage_shown": f"{100 * shown['coverage']:g} %",
-        "mean_width": f"{shown['mean_width']:.2f}",
-        "n_grades": len(names),
-        "n_queries": f"{queries.get('queries', 0):,}",
         "range_labels": "" if summary["range_rows"] else "hidden",
-        "words_section": "" if words else "hidden",
+        "weights_section": "" if weights else "hidden",
         **{f"{name}_section": "" if name in drawn else "hidden" for name in ALT},
     }
-    markup = {
+    markup = {name: escape(text) for name, text in texts.items()} | {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
-        "cards": "".join(_card(*map(escape, row)) for row in cards(summary, shown)),
-        "grades": "".join(_grade_row(row) for row in summary["by_grade"] if row["rows"]),
+        "cards": "".join(cards(summary)),
+        "grades": "".join(table_row(row) for row in grade_rows(summary)),
         "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
-        "word_rows": "".join(map(table_row, words)),
+        "weights": "".join(table_row([w["feature"], number(w["weight"])]) for w in weights),
         "made": terms(how_made(summary, sample.size)),
         **dict.fromkeys(ALT, ""),
         **drawn,
     }
-    markup |= {name: escape(str(text)) for name, text in parts.items()}
     return fill_template(__package__, "evaluate.html", {n: as_text(p) for n, p in markup.items()})
-
-
-def heaviest_words(model: TableModel) -> list[list[str]]:
-    """The words of sentences that raise the grade most, and those that lower it, with weights."""
-    sentences = model.recipe.sentences
-    if not sentences or not isinstance(model.learner, LinearLearner):
-        return []
-    terms = {f"{name}: {term}" for name, terms in sentences for term in terms}
-    weights = dict(zip(model.recipe.feature_names(), model.learner.weights, strict=True))
-    ranked = sorted(terms & weights.keys(), key=lambda term: (weights[term], term))
-    pairs = list(zip(ranked[::-1], ranked, strict=True))[: min(N_WORDS, len(ranked) // 2)]
-    prefix = f"{sentences[0][0]}: " if len(sentences) == 1 else ""
-    return [
-        [text for term in pair for text in (term.removeprefix(prefix), number(weights[term]))]
-        for pair in pairs
-    ]
 
 
 def draw_figures(
@@ -124,7 +99,6 @@ def draw_figures(
     names: list[str],
     model: TableModel,
     sample: NDArray[Any],
-    weight: NDArray[np.float64],
     ndcgs: NDArray[np.float64] | None,
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
@@ -154,12 +128,12 @@ def draw_figures(
     if sample.size >= FEW_ROWS and thresholds.size:
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
         right = distance(model.ranks(score), lower, upper) == 0
-        add("margins", 3.5, panels.accuracy_by_margin, margin, right, weight)
+        add("margins", 3.5, panels.accuracy_by_margin, margin, right)
     if found is not None:
         bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
         add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
         add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
-        add("widths", 3.3, panels.range_widths, shown_range(found["ranges"])["widths"])
+        add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
@@ -190,7 +164,7 @@ def lead(summary: dict[str, Any]) -> str:
     files = describe_files([Path(path).name for path in summary["files"]])
     text = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "
-        f"{summary['mae']:.3f} grades away from the label on average."
+        f"{number(summary['mae'])} grades away from the label on average."
     )
     if summary["accuracy"] is not None:
         text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
@@ -200,31 +174,31 @@ def lead(summary: dict[str, Any]) -> str:
     return text
 
 
-def cards(summary: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Title, value, best constant and meaning of every measure, and of the ranges shown."""
-    found: list[tuple[str, ...]] = []
-    for title, value, constant, rows, meaning in measures(summary, page=True):
-        limited = rows.endswith("labels") and summary["range_rows"]
-        found.append((title, value, constant, f"{meaning} ({rows})" if limited else meaning))
-    if "widths" in shown:
-        level = f"{100 * shown['coverage']:g} %"
-        wide = f"{shown['mean_width']:.2f} of {len(shown['widths'])} grades wide on average"
+def cards(summary: dict[str, Any]) -> Iterator[str]:
+    """A card for every measure, and one for the ranges shown."""
+    rows = measures(summary)
+    if summary["probabilities"]:
+        shown = shown_range(summary["probabilities"]["ranges"])
+        level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
+        wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
         meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
-        found.append((f"coverage at {level}", percent(shown["expected"]), "–", meaning))
-    return found
+        over = f"{summary['rows']:,} rows"
+        rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
+    for row in rows:
+        title, value, constant, over, meaning = map(escape, row)
+        yield (
+            f'<div class="card"><span class="name">{title[:1].upper()}{title[1:]}</span>'
+            f'<span class="value">{value}</span>'
+            f'<span class="constant">best constant: {constant}</span>'
+            f"<span>{meaning} ({over})</span></div>\n"
+        )
 
 
-def _card(name: str, value: str, constant: str, meaning: str) -> str:
-    return (
-        f'<div class="card"><span class="name">{name[:1].upper()}{name[1:]}</span>'
-        f'<span class="value">{value}</span>'
-        f'<span class="constant">best constant: {constant}</span><span>{meaning}</span></div>\n'
-    )
-
-
-def _grade_row(row: dict[str, Any]) -> str:
-    shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
-    return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
+def grade_rows(summary: dict[str, Any]) -> Iterator[list[str]]:
+    """Rows, mean error and shares of every true grade that occurs."""
+    for row in filter(itemgetter("rows"), summary["by_grade"]):
+        shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
+        yield [str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares]
 
 
 def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
@@ -243,7 +217,7 @@ def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
         "Rows skipped": f"{summary['skipped']:,}",
         "Rows without a label": f"{summary['unlabelled_rows']:,}",
         "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
-        "Rows in the plots": f"{n_drawn:,}, about equally many of every grade that has as many",
+        "Rows in the plots": f"{n_drawn:,}",
         "ordspan": ordspan.__version__,
     }
     if summary["skipped"]:

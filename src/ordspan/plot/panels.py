@@ -77,17 +77,11 @@ def errors_by_grade(ax: Any, by_grade: list[dict[str, Any]], names: list[str]) -
     ax.legend(**where, columnspacing=1.2, handlelength=1.5, frameon=False)
 
 
-def accuracy_by_margin(
-    ax: Any, margin: Floats, right: NDArray[np.bool_], weight: NDArray[np.float64]
-) -> None:
+def accuracy_by_margin(ax: Any, margin: Floats, right: NDArray[np.bool_]) -> None:
     """Share of right grades in each tenth of the rows, from the smallest margins to the largest."""
-    order = np.argsort(margin, kind="stable")
-    margin, right, weight = margin[order], right[order], weight[order]
-    before = np.cumsum(weight) - weight / 2
-    tenth = np.minimum(N_TENTHS - 1, (N_TENTHS * before / weight.sum()).astype(int))
-    total = np.bincount(tenth, weight)
-    x, y = (np.bincount(tenth, weight * v)[total > 0] / total[total > 0] for v in (margin, right))
-    ax.plot(x, 100 * y, "o-", color=BLUE)
+    tenths = np.array_split(np.argsort(margin, kind="stable"), N_TENTHS)
+    x, y = ([values[tenth].mean() for tenth in tenths] for values in (margin, 100 * right))
+    ax.plot(x, y, "o-", color=BLUE)
     ax.set(xlabel="margin to the nearest threshold", ylabel="% of rows right")
     ax.set(xlim=(0, None), ylim=(0, 103))
 
@@ -110,15 +104,17 @@ def coverage(ax: Any, ranges: list[dict[str, Any]], with_ranges: bool) -> None:
     ax.legend(frameon=False)
 
 
-def range_widths(ax: Any, widths: list[int]) -> None:
+def range_widths(ax: Any, ranges: dict[str, Any]) -> None:
     """Histogram of the widths of ranges at one coverage."""
+    widths, coverage = ranges["widths"], f"{100 * ranges['coverage']:g} %"
     grades, shares = np.arange(1, len(widths) + 1), 100 * np.array(widths) / sum(widths)
     if grades.size > MOST_TICKS:
         ax.stairs(shares, np.arange(0.5, grades.size + 1), fill=True, color=BLUE)
     else:
         ax.bar(grades, shares, 0.75, color=BLUE)
         ax.set_xticks(grades)
-    ax.set(xlabel="grades in the range", ylabel="% of rows", xlim=(0.4, grades.size + 0.6))
+    ax.set(xlabel=f"grades in a range of {coverage}", ylabel="% of rows")
+    ax.set(xlim=(0.4, grades.size + 0.6))
 
 
 def query_histogram(ax: Any, values: Floats) -> None:
