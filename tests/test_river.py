@@ -260,49 +260,30 @@ def test_a_scaled_pipeline_learns_under_progressive_validation(labels):
 
 
 @each_model
-def test_learn_many_is_learn_one_as_features_and_grades_come(name):
+def test_a_batch_is_its_rows_as_features_and_grades_come(name):
     one, many = fresh(name), fresh(name)
-    rows = examples()
     for start in range(0, 200, 40):
-        batch = rows[start : start + 40]
-        frame = pd.DataFrame([x for x, _ in batch]).fillna(0.0)
-        many.learn_many(frame, pd.Series([y for _, y in batch]))
-        for x, (_, y) in zip(frame.to_dict("records"), batch, strict=True):
+        some, labels = zip(*examples()[start : start + 40], strict=True)
+        frame = pd.DataFrame(some).fillna(0.0)
+        many.learn_many(frame, pd.Series(labels))
+        for x, y in zip(frame.to_dict("records"), labels, strict=True):
             one.learn_one(x, y)
-    assert many.grades == one.grades
-    assert list(many.weights) == list(one.weights)
-    np.testing.assert_allclose(
-        list(many.weights.values()), list(one.weights.values()), rtol=1e-7, atol=1e-12
-    )
-    np.testing.assert_allclose(many.thresholds, one.thresholds, rtol=1e-7, atol=1e-12)
+    assert state(many) == state(one)
     frame["never seen"] = 3.0
     rows = frame.to_dict("records")
     assert many.predict_many(frame).tolist() == [one.predict_one(x) for x in rows]
     chances = pd.DataFrame([one.predict_proba_one(x) for x in rows])
-    np.testing.assert_allclose(many.predict_proba_many(frame), chances, rtol=1e-6, atol=1e-9)
-
-
-def test_a_frame_of_sparse_columns_is_a_dense_one():
-    X = pd.DataFrame(np.random.default_rng(0).poisson(0.3, size=(80, 6)), columns=list("abcdef"))
-    y = pd.Series((X["a"] + X["b"]).clip(upper=2) + 1)
-    sparse, dense = OrdinalPA(), OrdinalPA()
-    for batch in (slice(0, 40), slice(40, 80)):
-        sparse.learn_many(X[batch].astype(pd.SparseDtype("uint8", 0)), y[batch])
-        dense.learn_many(X[batch], y[batch])
-    assert sparse.weights == dense.weights
-    assert sparse.predict_many(X.astype(pd.SparseDtype("float64", 0.0))).equals(
-        dense.predict_many(X)
-    )
+    pd.testing.assert_frame_equal(many.predict_proba_many(frame), chances)
 
 
 def test_a_frame_may_hold_numbers_of_any_kind():
     X = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [1.5, 2.5], "d": [Decimal(1), 2]})
-    X = X.astype({"a": "Int64", "c": "float32"})
+    X = X.astype({"a": "Int64", "c": "float32"}).assign(e=pd.arrays.SparseArray([0, 1]))
     one, many = OrdinalPA(classes=[1, 2]), OrdinalPA(classes=[1, 2])
     many.learn_many(X, [1, 2])
     for x, y in zip(X.to_dict("records"), [1, 2], strict=True):
         one.learn_one(x, y)
-    assert many.weights == pytest.approx(one.weights)
+    assert state(many) == state(one)
 
 
 @each_model
@@ -414,10 +395,13 @@ def test_bad_features_are_named_and_change_nothing(name, what, n_seen):
     x, reason = BAD_FEATURES[what]
     model = taught(name, n_seen)
     before = state(model)
-    with pytest.raises(ValueError, match=reason):
-        model.learn_one(x, 777)
-    with pytest.raises(ValueError, match=reason):
-        model.predict_one(x)
+    for call in (
+        lambda: model.learn_one(x, 777),
+        lambda: model.predict_one(x),
+        lambda: model.predict_proba_one(x),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            call()
     assert state(model) == before
 
 
@@ -438,12 +422,9 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
 @pytest.mark.parametrize(
     ("frame", "labels", "reason"),
     [
-        ({"f0": [1.0, np.nan]}, [1, 2], "row 1: feature 'f0' is nan"),
         ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
         ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
-        ({"f0": [1.0, 2.0], "f1": ["a", "b"]}, [1, 2], "row 0: feature 'f1' is 'a', not a number"),
         ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is (<NA>|None); leave it out"),
-        ({"f0": [1.0, "2.0"]}, [1, 2], "row 1: feature 'f0' is '2.0', not a number"),
         ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
     ],
 )
@@ -496,12 +477,9 @@ def test_weights_too_large_for_a_score_are_told():
     model.learn_one({"a": 1.0}, 1)
     model._learner.model.weights[:] = 1e250
     before = state(model)
-    frame = pd.DataFrame({"a": [1e99]})
     for call in (
         lambda: model.predict_one({"a": 1e99, "new": 1.0}),
         lambda: model.learn_one({"a": 1e99, "new": 1.0}, 2),
-        lambda: model.predict_many(frame),
-        lambda: model.learn_many(frame, [2]),
     ):
         with pytest.raises(ValueError, match="weights have grown too large"):
             call()

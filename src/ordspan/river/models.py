@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import deepcopy
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from river import base
 
@@ -131,42 +130,27 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     return values
 
 
-def read_frame(X: Any) -> Any:
-    """A data frame of numbers as a CSR matrix; sparse columns never become dense."""
+def records(X: Any) -> list[dict[Any, Any]]:
+    """The rows of a data frame as dicts."""
     from pandas import DataFrame
-    from pandas.api.types import is_numeric_dtype
 
     if not isinstance(X, DataFrame):
         raise TypeError(f"a mini-batch must be a pandas DataFrame, got {type(X).__name__}")
     if not X.columns.is_unique:
         twice = X.columns[X.columns.duplicated()][0]
         raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
-    if not all(is_numeric_dtype(dtype) for dtype in X.dtypes):
-        list(each_row(as_values, X.to_dict("records")))
-    if X.columns.size and all(getattr(dtype, "fill_value", None) == 0 for dtype in X.dtypes):
-        rows = sp.csr_array(X.sparse.to_coo(), dtype=np.float64)
-    else:
-        rows = sp.csr_array(X.to_numpy(dtype=np.float64, na_value=np.nan))
-    with np.errstate(over="ignore"):
-        if not (rows.multiply(rows).sum(axis=1) < MAX_SQ_NORM).all():
-            list(each_row(as_values, X.to_dict("records")))
-    return rows
+    return X.to_dict("records") or [{}] * len(X)
 
 
-def each_row(read: Callable[[Any], Any], rows: Iterable[Any]) -> Iterator[Any]:
+def each_row(function: Callable[..., Any], *columns: Any) -> list[Any]:
     """What a function makes of each row; its errors begin with the number of the row."""
-    for number, row in enumerate(rows):
+    results = []
+    for number, row in enumerate(zip(*columns, strict=True)):
         try:
-            yield read(row)
+            results.append(function(*row))
         except ValueError as reason:
             raise ValueError(f"row {number}: {reason}") from None
-
-
-def with_columns(rows: Any, columns: NDArray[np.int64], n_features: int) -> Any:
-    """A CSR matrix with its columns moved to the given numbers; those outside are dropped."""
-    n_columns = max(n_features, int(columns.max(initial=-1)) + 1)
-    shape = rows.shape[0], n_columns
-    return sp.csr_array((rows.data, columns[rows.indices], rows.indptr), shape)[:, :n_features]
+    return results
 
 
 class OrdinalClassifier(base.MiniBatchClassifier):
@@ -237,7 +221,14 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         It is the median of the probabilities; without averaging, which is for streams that drift,
         that of the learner's thresholds, which follow sooner.
         """
-        return self._predicted([self._score(x)])[0]
+        score, order = self._score(x), self._grades.order
+        if self._learner is None or self._calibration is None:
+            return None if self._grades.given or not order else order[0]
+        if getattr(self, "average", False):
+            rank = self._calibration.predict([score])[0]
+        else:
+            rank = rank_among(self._learner.thresholds, np.array([score]))[0]
+        return order[rank - 1]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every grade known so far, by grade.
@@ -256,11 +247,14 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         dict
             Probabilities that sum to 1; empty before the first grade.
         """
-        chances = self._probabilities([self._score(x)])[0].tolist()
-        return dict(zip(self._grades.order, chances, strict=True))
+        score, order = self._score(x), self._grades.order
+        if self._calibration is None:
+            return {grade: 1.0 / len(order) for grade in order}
+        chances = self._calibration.probabilities([score])[0].tolist()
+        return dict(zip(order, chances, strict=True))
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the rows of a data frame one by one, as `learn_one` does.
+        """Learn the rows of a data frame one by one, as `learn_one` does, or none of them.
 
         Parameters
         ----------
@@ -269,42 +263,25 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         y : Series or two-column DataFrame
             Grades or (lower, upper) pairs, one per row; or the two ends in two columns.
         """
-        rows, grades = read_frame(X), self._grades
+        rows = records(X)
         labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
-        if len(labels) != rows.shape[0]:
-            raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels")
-
-        def read(label: Any) -> tuple[int, int]:
-            nonlocal grades
-            grades, low, high = grades.read(label)
-            return low, high
-
-        ends = np.array(list(each_row(read, labels)), dtype=np.int64).reshape(-1, 2)
-        if grades is not self._grades:  # a new grade moves the ranks of others: one by one
-            model = deepcopy(self)
-            for x, label in zip(X.to_dict("records"), labels, strict=True):
-                model.learn_one(x, label)
-            vars(self).update(vars(model))
-            return
-        columns, new = self._numbered(X.columns)
-        learner, calibration = self._grown(len(self._columns) + len(new), grades)
-        if learner is not None:
-            moved = with_columns(rows, columns, learner.n_features)
-            learner.learn_many(moved, *ends.T, calibration=calibration)
-        self._columns.update(new)
-        self._learner, self._calibration = learner, calibration
+        if len(labels) != len(rows):
+            raise ValueError(f"X has {len(rows)} rows, but there are {len(labels)} labels")
+        model = deepcopy(self)
+        each_row(model.learn_one, rows, labels)
+        vars(self).update(vars(model))
 
     def predict_many(self, X: Any) -> Any:
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
         import pandas as pd
 
-        return pd.Series(self._predicted(self._scores(X)), index=X.index)
+        return pd.Series(each_row(self.predict_one, records(X)), index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every grade for every row of a data frame, one column per grade."""
         import pandas as pd
 
-        chances = self._probabilities(self._scores(X))
+        chances = each_row(self.predict_proba_one, records(X))
         return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
 
     def _score(self, x: Any) -> Any:
@@ -315,33 +292,6 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         columns, _ = self._numbered(x)
         is_old = columns < len(self._columns)
         return learner.latent_sparse(values[is_old], columns[is_old])
-
-    def _scores(self, X: Any) -> Any:
-        """Score of each row of a data frame; None before there is a learner."""
-        rows, learner = read_frame(X), self._learner
-        if learner is None:
-            return [None] * len(X)
-        columns, _ = self._numbered(X.columns)
-        return learner.latent(with_columns(rows, columns, learner.n_features))
-
-    def _predicted(self, scores: Any) -> list[Any]:
-        """The grade of each score; without a learner the only grade seen so far, if any."""
-        order = self._grades.order
-        if self._learner is not None and self._calibration is not None:
-            scores = np.asarray(scores, dtype=np.float64)
-            if getattr(self, "average", False):
-                ranks = self._calibration.predict(scores)
-            else:
-                ranks = rank_among(self._learner.thresholds, scores)
-            return [order[rank - 1] for rank in ranks.tolist()]
-        return [None if self._grades.given or not order else order[0]] * len(scores)
-
-    def _probabilities(self, scores: Any) -> NDArray[np.float64]:
-        """The probabilities of the grades for each score; equal ones before there is a learner."""
-        if self._calibration is not None:
-            return self._calibration.probabilities(scores)
-        n_grades = len(self._grades.order)
-        return np.full((len(scores), n_grades), 1.0 / max(1, n_grades))
 
     def _numbered(self, names: Any) -> tuple[NDArray[np.int64], dict[Any, int]]:
         """The columns of some features, and by name those of the features that are new."""
