@@ -6,15 +6,18 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from ordspan.labels.grades import check_classes, classes_of, grades_hint, read_order
-from ordspan.labels.ranks import find_classes, read_labels
+from ordspan import OrdinalPA, coarsen, parse_intervals
+from ordspan.labels.grades import grades_hint, read_order
 
 AGES = ["18-24", "25-34", "35-44", "65+"]
 
 
 def grades_in(labels, classes=None):
-    return find_classes(*read_labels(labels), classes).tolist()
+    X = np.arange(len(labels), dtype=float)[:, None]
+    return OrdinalPA(classes=classes).fit(X, labels).classes_.tolist()
 
 
 # -- listed grades -------------------------------------------------------------------------------
@@ -31,24 +34,7 @@ def grades_in(labels, classes=None):
     ],
 )
 def test_listed_grades_may_be_anything_and_keep_their_order(classes):
-    assert check_classes(classes).tolist() == list(classes)
     assert grades_in(classes, classes) == list(classes)
-
-
-@pytest.mark.parametrize(
-    ("classes", "message"),
-    [
-        ([1, 2, 2], "lists 2 more than once"),
-        (["a", "b", "a"], "lists 'a' more than once"),
-        ([[1, 2]], "1-d list from lowest to highest, got 2-d"),
-        (["a"], "found only the grade 'a' .*; list all grades: classes="),
-        ([], "found no grade; list all grades: classes="),
-        ([1.0, np.nan], "must be finite"),
-    ],
-)
-def test_bad_classes_are_named(classes, message):
-    with pytest.raises(ValueError, match=message):
-        check_classes(classes)
 
 
 def test_orders_are_lists_or_ranges():
@@ -93,43 +79,53 @@ def test_whole_and_half_numbers_sort_as_numbers(labels, grades):
 
 
 @pytest.mark.parametrize(
-    "labels",
+    "learn",
     [
-        ["low", "high"],
-        [["low", "mid"], ["mid", "high"]],
-        ["low", "low"],
-        ["1", "2", "many"],
-        ["1", "nan"],
-        pd.Series(pd.Categorical(["low", "high"])),
-        np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]"),
-        AGES,
-        ["0", "1-2", "3-5", "6+"],
-        ["<=50K", ">50K"],
-        ["A", "A-", "B+", "B"],
-        ["pre-school", "school", "post-school"],
+        lambda y: make_pipeline(StandardScaler(), OrdinalPA()).fit(np.eye(3), y),
+        lambda y: coarsen(y, 0.5, random_state=0),
     ],
 )
-def test_text_and_dates_have_no_order_of_their_own(labels):
-    message = (
-        r"the order of the grades \[.*\] is not known: give it from lowest to highest with "
-        r"classes=\[\.\.\.\] or as an ordered Categorical$"
-    )
-    with pytest.raises(ValueError, match=message):
-        grades_in(labels)
+def test_words_without_an_order_are_refused_wherever_they_are_learned(learn):
+    with pytest.raises(ValueError, match=r"the order of the grades .* is not known: give it"):
+        learn(["low", "mid", "high"])
+
+
+NO_ORDER = (
+    r"the order of the grades \[.*\] is not known: give it from lowest to highest with "
+    r"classes=\[\.\.\.\] or as an ordered Categorical$"
+)
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
+    ("labels", "classes", "message"),
     [
-        (["1", "1.0", "2"], r"two of the labels \['1', '1.0', '2'\] are the same"),
-        ([0.37, 1.22, 2.0], r"Unknown label type: continuous. Labels like .* look like measur"),
-        (["0.37", "1.22", "2"], r"look like measurements: .*classes=\["),
-        ([[1, 0.37]], r"look like measurements"),
+        ([1, 2], [1, 2, 2], "lists 2 more than once"),
+        ([1, 2], ["a", "b", "a"], "lists 'a' more than once"),
+        ([1, 2], [[1, 2]], "1-d list from lowest to highest, got 2-d"),
+        ([1, 2], ["a"], "found only the grade 'a' .*; list all grades: classes="),
+        ([1, 2], [], "found no grade; list all grades: classes="),
+        ([1, 2], [1.0, np.nan], "must be finite"),
+        (["low", "high"], None, NO_ORDER),
+        ([["low", "mid"], ["mid", "high"]], None, NO_ORDER),
+        (["low", "low"], None, NO_ORDER),
+        (["1", "2", "many"], None, NO_ORDER),
+        (["1", "nan"], None, NO_ORDER),
+        (pd.Series(pd.Categorical(["low", "high"])), None, NO_ORDER),
+        (np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]"), None, NO_ORDER),
+        (AGES, None, NO_ORDER),
+        (["0", "1-2", "3-5", "6+"], None, NO_ORDER),
+        (["<=50K", ">50K"], None, NO_ORDER),
+        (["A", "A-", "B+", "B"], None, NO_ORDER),
+        (["pre-school", "school", "post-school"], None, NO_ORDER),
+        (["1", "1.0", "2"], None, r"two of the labels \['1', '1.0', '2'\] are the same"),
+        ([0.37, 1.22, 2.0], None, "Unknown label type: continuous. Labels like .* look like measu"),
+        (["0.37", "1.22", "2"], None, r"look like measurements: .*classes=\["),
+        ([[1, 0.37]], None, "look like measurements"),
     ],
 )
-def test_numbers_written_twice_and_measurements_are_no_grades(labels, message):
+def test_grades_without_an_order_and_bad_lists_are_refused(labels, classes, message):
     with pytest.raises(ValueError, match=message):
-        grades_in(labels)
+        grades_in(labels, classes)
 
 
 @pytest.mark.parametrize(
@@ -156,16 +152,22 @@ def test_a_range_of_other_labels_is_no_grade_unless_it_is_listed(labels, label):
 # -- grades found in written labels --------------------------------------------------------------
 
 
-def test_grades_are_all_numbers_that_labels_name():
-    assert classes_of(["3", "1-2", ">=4", "<=0", "[2,7]", ""]).tolist() == [0, 1, 2, 3, 4, 7]
-    assert classes_of(["1", "2", "3-4", ">1", "<3"]).tolist() == [1, 2, 3, 4]
-    assert classes_of(["1", "2.5"]).tolist() == [1.0, 2.5]
-    assert classes_of(["1", "2", "x"]).tolist() == [1, 2]  # the reader reports the line of "x"
+@pytest.mark.parametrize(
+    ("words", "grades"),
+    [
+        (["3", "1-2", ">=4", "<=0", "[2,7]", ""], [0, 1, 2, 3, 4, 7]),
+        (["1", "2", "3-4", ">1", "<3"], [1, 2, 3, 4]),
+        (["1", "2.5"], [1.0, 2.5]),
+    ],
+)
+def test_grades_are_all_numbers_that_labels_name(words, grades):
+    assert np.unique(parse_intervals(words)).tolist() == grades
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["1", "2", "x"], "row 2: label 'x'"),
         (["low", "high", "low-high"], r"--grades .*\); 'low-high' is a range of others"),
         (["below average", "average", "above average"], r"'above average' is a range of others"),
         (["Low", "low", "mid"], r"order of the grades \['Low', 'low', 'mid'\] is not known"),
@@ -175,8 +177,7 @@ def test_grades_are_all_numbers_that_labels_name():
         ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies farther .*--na 99\).*--grades 0,1,2"),
         ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lies farther"),
         (["$0-$9,999", "$10k+", "?"], r"'\$0-\$9,999' look like brackets.*--brackets.*--na '\?'"),
-        (["25+", "18–24", "<18"], r"give classes=.*--grades '<18,18-24,25\+'\); if"),
-        (["18-24", "25-34", "35+"], r"such as '18-24' look like brackets of amounts: .*--grades"),
+        (["25+", "18–24", "<18"], r"'<18' look like brackets.*--grades '<18,18-24,25\+'\); if"),
         (["1", "2", "4", ">3"], r"do not show which grades '>3' means: .*--grades"),  # is 3 one?
         (["1", "2", "3", ">3"], "do not show which grades '>3' means"),  # what is above 3?
         (["1", "2", "under 1"], "do not show which grades 'under 1' means"),
@@ -188,4 +189,4 @@ def test_grades_are_all_numbers_that_labels_name():
 )
 def test_what_labels_do_not_show_is_asked_for(words, message):
     with pytest.raises(ValueError, match=message):
-        classes_of(words)
+        parse_intervals(words)

@@ -4,11 +4,21 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import DataConversionWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from ordspan import coarsen, intervals
-from ordspan.labels.ranks import encode, read_labels
+from ordspan import OrdinalPA, coarsen, intervals
+from ordspan.metrics import mean_absolute_error
 
-GRADES = np.array(["low", "mid", "high"])
+GRADES = ["low", "mid", "high"]
+X = np.array([[0.0], [2.0], [1.0]])
+
+
+def learned(y, **parameters):
+    """What an estimator learns from labels."""
+    model = OrdinalPA(random_state=0, **parameters).fit(X[: len(y)], y)
+    return model.classes_.tolist(), model.coef_.tolist()
 
 
 # -- containers ----------------------------------------------------------------------------------
@@ -17,7 +27,6 @@ GRADES = np.array(["low", "mid", "high"])
 @pytest.mark.parametrize(
     "container",
     [
-        list,
         tuple,
         np.array,
         pd.Series,
@@ -28,10 +37,8 @@ GRADES = np.array(["low", "mid", "high"])
     ],
 )
 def test_exact_labels_of_any_container_are_one_column(container):
-    for values in ([3, 1, 2], ["b", "a", "c"]):
-        labels, order = read_labels(container(values))
-        assert labels.tolist() == values
-        assert order is None
+    for values, classes in (([3, 1, 2], None), (["low", "high", "mid"], GRADES)):
+        assert learned(container(values), classes=classes) == learned(values, classes=classes)
 
 
 PAIRS = [(1, 2), (2, 2), (1, 3)]
@@ -40,7 +47,6 @@ PAIRS = [(1, 2), (2, 2), (1, 3)]
 @pytest.mark.parametrize(
     "ranges",
     [
-        PAIRS,
         np.array(PAIRS),
         pd.DataFrame(PAIRS),
         pl.DataFrame(PAIRS, schema=["lower", "upper"], orient="row"),
@@ -52,11 +58,14 @@ PAIRS = [(1, 2), (2, 2), (1, 3)]
     ],
 )
 def test_ranges_of_any_container_are_two_columns(ranges):
-    labels, order = read_labels(ranges)
-    assert labels.tolist() == [list(pair) for pair in PAIRS]
-    assert order is None
-    lower, upper = encode(labels, np.array([1, 2, 3]))
-    assert list(zip(lower.tolist(), upper.tolist(), strict=True)) == PAIRS
+    assert learned(ranges) == learned(PAIRS)
+
+
+def test_a_column_vector_is_flattened_with_a_warning_at_the_users_line():
+    with pytest.warns(DataConversionWarning) as caught:
+        model = make_pipeline(StandardScaler(), OrdinalPA()).fit([[-1.0], [1.0]], [[1], [2]])
+    assert model.classes_.tolist() == [1, 2]
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_intervals_and_coarsening_keep_the_order_of_an_ordered_categorical():
@@ -67,66 +76,22 @@ def test_intervals_and_coarsening_keep_the_order_of_an_ordered_categorical():
     ):
         built = intervals(column, ["high"] * 60)
         assert built[0].tolist() == ["low", "high"]
-        rank = {word: i for i, word in enumerate(GRADES.tolist())}
         for (low, high), word in zip(coarsen(column, 1.0, random_state=0), words, strict=True):
-            assert rank[low] <= rank[word] <= rank[high]
+            assert GRADES.index(low) <= GRADES.index(word) <= GRADES.index(high)
+
+
+UP, DOWN = (pd.Categorical(["a"], order, ordered=True) for order in (["a", "b"], ["b", "a"]))
 
 
 def test_listed_grades_decide_between_two_orders():
-    up, down = (
-        pd.Categorical(["a"], categories=order, ordered=True) for order in (["a", "b"], ["b", "a"])
-    )
     with pytest.raises(ValueError, match="two columns differ in order"):
-        intervals(up, down)
-    assert intervals(up, down, classes=["a", "b"]).tolist() == [["a", "a"]]
-
-
-@pytest.mark.parametrize(
-    ("labels", "row"),
-    [
-        ([1, [2, 3]], "row 1: label [2, 3] is not of the same kind as row 0, 1"),
-        ([(1, 2), (2, 2), 3], "row 2: label 3 is not of the same kind as row 0, (1, 2)"),
-        ([(1, 2), (1, 2, 3)], "row 1: label (1, 2, 3) is not of the same kind"),
-        (np.array([1, [2, 3]], dtype=object), "row 1: label [2, 3]"),
-        (pd.Series([1, (2, 3)]), "row 1: label (2, 3)"),
-        (pd.Series([[1, 2], None]), "row 1: label None"),
-    ],
-)
-def test_grades_beside_pairs_are_refused_by_row(labels, row):
-    with pytest.raises(ValueError) as error:
-        read_labels(labels)
-    assert str(error.value).startswith(row)
-    assert "ordspan.intervals(lower, upper)" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (None, "requires y to be passed"),
-        ((grade for grade in (1, 2)), r"a list or an array, got generator"),
-        ({1, 2}, r"a list or an array, got set"),
-        (3, "a list or an array, got int"),
-        ([[1, 2, 3]], r"shape \(n,\) or, for ranges, \(n, 2\), but has shape \(1, 3\)"),
-        (pd.DataFrame([[1, 2, 3]]), "y has 3 columns; use one column of labels or two"),
-        (pd.DataFrame(index=[0, 1]), "y has 0 columns"),
-        (pd.arrays.IntervalArray.from_tuples(PAIRS), "closed on 'right'.*closed='both'"),
-        (
-            pd.DataFrame(
-                {
-                    "lower": pd.Categorical(["a"], categories=["a", "b"], ordered=True),
-                    "upper": pd.Categorical(["a"], categories=["b", "a"], ordered=True),
-                }
-            ),
-            r"differ in order: \['a', 'b'\] and \['b', 'a'\]",
-        ),
-    ],
-)
-def test_what_holds_no_labels_is_refused_in_words(labels, message):
-    with pytest.raises(ValueError, match=message):
-        read_labels(labels)
+        intervals(UP, DOWN)
+    assert intervals(UP, DOWN, classes=["a", "b"]).tolist() == [["a", "a"]]
 
 
 # -- ranks ---------------------------------------------------------------------------------------
+
+DAYS = np.array(["2024-01-01", "2024-02-01"], "M8[D]")
 
 
 @pytest.mark.parametrize(
@@ -134,30 +99,46 @@ def test_what_holds_no_labels_is_refused_in_words(labels, message):
     [
         (np.array(["mid", "low", "high"]), GRADES, [2, 1, 3]),
         (np.array(["mid", "low"], dtype=object), GRADES, [2, 1]),
-        (np.array([3, 5, 4]), np.array([3, 4, 5]), [1, 3, 2]),
-        (np.array([3, 5], dtype=np.uint8), np.array([3, 4, 5]), [1, 3]),
-        (np.array([30, 10]), np.array([10, 20, 30]), [3, 1]),
-        (np.array([1, 3]), np.array([3, 2, 1]), [3, 1]),
-        (np.array([1.0, 3.0]), np.array([3, 2, 1]), [3, 1]),
-        (np.array([0.5]), np.array([-1.0, 0.5]), [2]),
-        (np.array([], dtype=int), np.array([1, 2]), []),
-        (np.array(["2024-02-01"], "M8[D]"), np.array(["2024-01-01", "2024-02-01"], "M8[D]"), [2]),
+        (np.array([3, 5, 4]), [3, 4, 5], [1, 3, 2]),
+        (np.array([3, 5], dtype=np.uint8), [3, 4, 5], [1, 3]),
+        (np.array([30, 10]), [10, 20, 30], [3, 1]),
+        (np.array([1, 3]), [3, 2, 1], [3, 1]),
+        (np.array([1.0, 3.0]), [3, 2, 1], [3, 1]),
+        (np.array([0.5]), [-1.0, 0.5], [2]),
+        (DAYS[1:], DAYS, [2]),
     ],
 )
 def test_a_label_s_rank_is_its_place_among_the_classes(labels, classes, ranks):
-    lower, upper = encode(labels, classes)
-    assert lower.tolist() == upper.tolist() == ranks
-    assert lower.dtype == np.int64
+    for row, rank in enumerate(ranks):
+        error = mean_absolute_error(labels[row : row + 1], classes[:1], classes=classes)
+        assert error == rank - 1
 
 
 @pytest.mark.parametrize(
     ("labels", "classes", "message"),
     [
+        (None, None, "requires y to be passed"),
+        ((grade for grade in (1, 2)), None, "a list or an array, got generator"),
+        ({1, 2}, None, "a list or an array, got set"),
+        (3, None, "a list or an array, got int"),
+        ([[1, 2, 3]], None, r"shape \(n,\) or, for ranges, \(n, 2\), but has shape \(1, 3\)"),
+        (pd.DataFrame([[1, 2, 3]]), None, "y has 3 columns; use one column of labels or two"),
+        (pd.DataFrame(index=[0, 1]), None, "y has 0 columns"),
+        (pd.arrays.IntervalArray.from_tuples(PAIRS), None, "closed on 'right'.*closed='both'"),
+        (pd.DataFrame({"lower": UP, "upper": DOWN}), None, r"order: \['a', 'b'\] and \['b', 'a'\]"),
+        # single grades beside pairs
         (
-            ["low", "top"],
-            GRADES,
-            r"row 1: label 'top' is not one of the grades \['low'.*; correct it",
+            [1, [2, 3]],
+            None,
+            r"row 1: label \[2, 3\] is not of the same kind as row 0, 1; .*from ordspan.inter",
         ),
+        ([(1, 2), (2, 2), 3], None, r"row 2: label 3 is not of the same kind as row 0, \(1, 2\)"),
+        ([(1, 2), (1, 2, 3)], None, r"row 1: label \(1, 2, 3\) is not of the same kind"),
+        (np.array([1, [2, 3]], dtype=object), None, r"row 1: label \[2, 3\]"),
+        (pd.Series([1, (2, 3)]), None, r"row 1: label \(2, 3\)"),
+        (pd.Series([[1, 2], None]), None, "row 1: label None"),
+        # unknown and missing grades
+        (["low", "top"], GRADES, r"row 1: label 'top' is not one of the grades \['low'.*; correct"),
         ([1, 9], [1, 2], "row 1: label 9 is not one of the grades"),
         ([0], [1, 2], "row 0: label 0 is not one of the grades"),
         ([1.5], [1, 2], r"row 0: label 1\.5 is not one"),
@@ -170,9 +151,10 @@ def test_a_label_s_rank_is_its_place_among_the_classes(labels, classes, ranks):
         ([[None, "low"], ["low", "top"]], GRADES, "row 1: label 'top'"),
     ],
 )
-def test_unknown_and_missing_labels_name_row_value_and_the_way_out(labels, classes, message):
+def test_bad_labels_name_row_value_and_the_way_out(labels, classes, message):
+    rows = X[: len(labels)] if hasattr(labels, "__len__") else X
     with pytest.raises(ValueError, match=message):
-        encode(read_labels(labels)[0], np.asarray(classes))
+        OrdinalPA(classes=classes).fit(rows, labels)
 
 
 # -- intervals -----------------------------------------------------------------------------------
@@ -192,8 +174,7 @@ OPEN_ENDS = (None, NAN, INF, np.float32("nan"), pd.NA, pd.NaT)
         (["nan", "mid"], ["mid", "mid"], ["nan", "mid"], [["nan", "mid"], ["mid", "mid"]]),
     ]
     + [
-        (["mid", end], [end, "mid"], ["low", "mid", "high"], [["mid", "high"], ["low", "mid"]])
-        for end in OPEN_ENDS
+        (["mid", end], [end, "mid"], GRADES, [["mid", "high"], ["low", "mid"]]) for end in OPEN_ENDS
     ],
 )
 def test_open_ends_reach_to_the_outer_grades_and_are_no_words(lower, upper, classes, meant):
