@@ -62,7 +62,7 @@ def test_rivals_and_extra_curves_run_when_asked_for(tmp_path):
     [
         (["--datasets", "boston"], "unknown data set 'boston'; choose one of california, abalone"),
         (["--algorithms", "SVM"], "unknown algorithm 'SVM'; choose one of PA, PA-I, PA-II, PRank"),
-        (["--solver", "newton"], "'newton' is not one of exact, sca"),
+        (["--solver", "newton"], "'newton' is not one of 'exact', 'sca'"),
         (["--fractions", "half"], "whole percentages from 0 to 100, got 'half'"),
         (["--fractions", "150"], "whole percentages"),
         (["--data-dir", "no-such-folder", "--datasets", "abalone"], "no-such-folder"),

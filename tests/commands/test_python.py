@@ -98,7 +98,11 @@ def test_what_would_be_wrong_is_refused(path, tmp_path):
             {"start": tmp_path / "a", "learner": "kernel"},
             r"learner= \(--learner\) cannot be given with start=",
         ),
-        ("b", {"label": "grade", "learner": "PA"}, "unknown learner 'PA'; choose from pa, kernel"),
+        (
+            "b",
+            {"label": "grade", "learner": "PA"},
+            "learner 'PA'; choose one of pa, kernel",
+        ),
         ("b", {"label": "grade", "passes": 0}, "passes must be at least 1"),
         ("b", {}, "no label: give label="),
     ):

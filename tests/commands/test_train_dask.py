@@ -191,7 +191,7 @@ def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
         asked = ["train", *paths, *label, "--model", model, *more, "--dask", address]
         assert "Dask supports only the learner pa" in said(*asked, code=1)
     asked = ["train", "-", "--label", "g", "--grades", "1,2", "--model", model, "--dask", address]
-    assert "standard input cannot be split" in said(*asked, code=1)
+    assert "all rows of files; train without Dask" in said(*asked, code=1)
     resumed = said(*words(paths, model, "--resume", "--dask", address), code=1)
     assert "so there is nothing to resume" in resumed
     monkeypatch.setattr("ordspan.commands.train_dask.CONNECT_SECONDS", 0.5)

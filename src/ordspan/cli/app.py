@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -26,8 +24,9 @@ from ordspan.commands.jobs import (
     Job,
     Option,
     Paths,
-    one_line,
+    make_job,
     options_of,
+    read_list,
 )
 from ordspan.wording import install_hint
 
@@ -94,21 +93,24 @@ def ordspan_command(
     """Learn ordered grades from exact labels or from ranges."""
 
 
-def command(kind: type[Job], example: str, to: typer.Typer = app) -> Callable[[Any], Any]:
+def command(
+    kind: type[Job], example: str, if_stopped: str = "", to: typer.Typer = app
+) -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
-    The function gets the job and whether to print JSON. Its errors are printed as messages.
+    The function gets the job and whether to print JSON. Its errors are printed as messages, and
+    ``if_stopped`` after Ctrl-C.
     """
     about = options_of(kind)
 
     def register(run: Callable[[Any, bool], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:
-            with report_errors():
+            with report_errors(if_stopped):
                 given = {name: value for name, value in values.items() if is_given(context, name)}
                 for name in given:
                     if about[name].kind in LISTS and about[name].kind != Paths:
-                        given[name] = split_names(given[name])
-                run(kind.make(given), json)
+                        given[name] = [word for text in given[name] for word in read_list(text)]
+                run(make_job(kind, given), json)
 
         parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         parameters += map(as_parameter, about.values())
@@ -123,7 +125,7 @@ def command(kind: type[Job], example: str, to: typer.Typer = app) -> Callable[[A
     return register
 
 
-def prints(kind: type[Job], example: str, if_stopped: Callable[[Any], str] = lambda job: "") -> Any:
+def prints(kind: type[Job], example: str, if_stopped: str = "") -> Any:
     """Make a command of the function of the same name in `ordspan.commands`.
 
     The function that is decorated prints the summary, in plain values, that it returns.
@@ -134,20 +136,17 @@ def prints(kind: type[Job], example: str, if_stopped: Callable[[Any], str] = lam
             to_stdout = getattr(job, "out", None) == STDOUT
             if json and to_stdout:
                 raise typer.BadParameter("--json writes to standard output, so give --out a file")
-            with report_errors(lambda: if_stopped(job)):
-                name = show.__name__
-                work = getattr(import_module(f"ordspan.commands.{name}"), name)
-                if isinstance(job, FileJob):
-                    # a bar would be mixed with rows on the terminal
-                    with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
-                        work = partial(work, report=bar_report(bar))
-                        summary = work(job)
-                else:
-                    summary = work(job)
-                print_json(summary) if json else show(summary)
+            work = getattr(import_module(f"ordspan.commands.{show.__name__}"), show.__name__)
+            if isinstance(job, FileJob):
+                # a bar would be mixed with rows on the terminal
+                with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
+                    summary = work(job, report=bar_report(bar))
+            else:
+                summary = work(job)
+            print_json(summary) if json else show(summary)
 
         run.__name__, run.__doc__ = show.__name__, show.__doc__
-        command(kind, example)(run)
+        command(kind, example, if_stopped)(run)
 
     return register
 
@@ -161,61 +160,41 @@ def is_given(context: typer.Context, name: str) -> bool:
 def as_parameter(about: Option) -> Parameter:
     """An option as a parameter for Typer."""
     kind, default = about.kind, Parameter.empty if about.default is REQUIRED else about.default
-    if kind in LISTS:
+    if about.words:
+        kind = Literal[about.words]
+    elif kind in LISTS:
         kind, default = list[str], None if default == () else default
     elif about.read is not None:
         kind = str
     elif kind in PATHS:
         kind = Path
     bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
-    how: dict[str, Any] = {"help": about.help, "metavar": about.metavar or METAVARS.get(bare)}
+    metavar = about.metavar or "|".join(about.words) or METAVARS.get(bare)
+    how: dict[str, Any] = {"help": about.help, "metavar": metavar}
     if about.argument:
         made: Any = typer.Argument(**how)
     else:
         how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
-        if about.words:
-            how["callback"], how["autocompletion"] = one_of(about.words), lambda: list(about.words)
         flags = about.names if default is False else about.flags
         shown = default is not None and default is not False
         made = typer.Option(*flags, show_default=shown, **how)
-    if default is None and kind in (list[str], str, Path):
+    if default is None:
         kind = kind | None
     return Parameter(
         about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
     )
 
 
-def one_of(words: Sequence[str]) -> Callable[[str | None], str | None]:
-    """Checks that a value is one of some words."""
-
-    def check(given: str | None) -> str | None:
-        if given is not None and given not in words:
-            raise typer.BadParameter(f"{given!r} is not one of {', '.join(words)}")
-        return given
-
-    return check
-
-
-def split_names(given: Sequence[str]) -> list[str]:
-    """Names in one or more comma separated lists; quote a name that contains a comma.
-
-    >>> split_names(["a, b", '"x,y"'])
-    ['a', 'b', 'x,y']
-    """
-    rows = csv.reader(map(one_line, given), skipinitialspace=True)
-    return [name.strip() for row in rows for name in row if name.strip()]
-
-
 @contextmanager
-def report_errors(hint: Callable[[], str] = str) -> Iterator[None]:
+def report_errors(if_stopped: str = "") -> Iterator[None]:
     """Print user errors, missing extras and full disks as messages, not tracebacks.
 
-    ``hint`` is printed after Ctrl-C. A closed pipe (``| head``) ends the command quietly.
+    A closed pipe (``| head``) ends the command quietly.
     """
     try:
         yield
-    except KeyboardInterrupt:
-        say(f"\nstopped. {hint()}".rstrip(), err=True)
+    except KeyboardInterrupt as stopped:
+        say(f"\nstopped. {with_notes(stopped) or if_stopped}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         flush_output()
@@ -226,8 +205,12 @@ def report_errors(hint: Callable[[], str] = str) -> Iterator[None]:
         reason = f" ({error})" if str(error) else ""
         _exit_with(f"error: not enough memory{reason}")
     except (ValueError, OSError, LookupError) as error:
-        notes = (f". {note}" for note in getattr(error, "__notes__", ()))
-        _exit_with(f"error: {error}" + "".join(notes))
+        _exit_with(f"error: {with_notes(error)}")
+
+
+def with_notes(error: BaseException) -> str:
+    """The message of an error, and what was noted since."""
+    return ". ".join(filter(None, (str(error), *getattr(error, "__notes__", ()))))
 
 
 def _exit_with(reason: str) -> NoReturn:

@@ -12,7 +12,7 @@ from ordspan.commands.jobs import STDOUT, PredictJob
 @prints(
     PredictJob,
     "new.csv --model ratings.ordspan --range 0.9 --out graded.csv",
-    lambda job: "" if job.out == STDOUT else "No file was written.",
+    "No file was written.",
 )
 def predict(summary: dict[str, Any]) -> None:
     """Predict the grade of every row, in order and in bounded memory.

@@ -4,46 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordspan.cli.app import command, progress_bar, report_errors
+from ordspan.cli.app import command, progress_bar
 from ordspan.cli.printing import print_json, say, show, table
 from ordspan.commands.jobs import ReproduceJob
 
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
 
 
-@command(ReproduceJob, "--datasets abalone --runs 10 --out quick")
+@command(
+    ReproduceJob,
+    "--datasets abalone --runs 10 --out quick",
+    "Run the same command again to continue.",
+)
 def reproduce(job: ReproduceJob, json: bool) -> None:
     """Run the paper's experiments: figures, tables, claims and one page.
 
     After an interruption, run the same command again to continue. The same
     settings give the same bytes in results.npz, whatever --jobs is.
     """
-    with report_errors(lambda: "Run the same command again to continue."):
-        from ordspan.clock import Clock
-        from ordspan.experiments.claims import count_verdicts
-        from ordspan.experiments.reproduce import reproduce as run
+    from ordspan.clock import Clock
+    from ordspan.experiments.claims import count_verdicts
+    from ordspan.experiments.reproduce import reproduce as run
 
-        clock = Clock()
-        with progress_bar(counted=True) as bar:
-            task = bar.add_task("starting", total=None)
-            results, summary, claims = run(
-                job,
-                lambda what, done, total: bar.update(
-                    task, description=what, completed=done, total=total
-                ),
-            )
-        folder, counts = job.report_only or job.out, count_verdicts(claims)
-        if json:
-            print_json({"summary": summary, "claims": counts, "out": folder})
-            return
-        print_summary(summary)
-        hold, fail, not_run = counts.values()
-        say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
-        took = "" if job.report_only else f" in {clock.seconds():.1f} s"
-        say(f"Written to {folder}{took}: {FILES}.")
-        say(f"Open {folder}/report.html in a browser.")
-        for name, reason in results.settings["unavailable"].items():
-            say(f"Not run: {name}: {reason}.")
+    clock = Clock()
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("starting", total=None)
+        results, summary, claims = run(
+            job,
+            lambda what, done, total: bar.update(
+                task, description=what, completed=done, total=total
+            ),
+        )
+    folder, counts = job.report_only or job.out, count_verdicts(claims)
+    if json:
+        print_json({"summary": summary, "claims": counts, "out": folder})
+        return
+    print_summary(summary)
+    hold, fail, not_run = counts.values()
+    say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
+    took = "" if job.report_only else f" in {clock.seconds():.1f} s"
+    say(f"Written to {folder}{took}: {FILES}.")
+    say(f"Open {folder}/report.html in a browser.")
+    for name, reason in results.settings["unavailable"].items():
+        say(f"Not run: {name}: {reason}.")
 
 
 def print_summary(summary: list[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ordspan.cli.app import prints
@@ -14,19 +13,7 @@ MAX_GRADES = 10
 SHOWN_COVERAGE = 0.9
 
 
-def resume_hint(job: TrainJob) -> str:
-    """How to continue after an interruption."""
-    from ordspan.commands.continuing import from_pipe
-
-    checkpoint = Path(f"{job.model}.checkpoint")
-    if not checkpoint.exists():
-        return "Nothing was learned yet."
-    if from_pipe(checkpoint):
-        return f"{checkpoint} holds the model so far; continue it with --from {checkpoint}."
-    return "Run the same command with --resume to continue."
-
-
-@prints(TrainJob, "ratings.csv --label grade --model ratings.ordspan", resume_hint)
+@prints(TrainJob, "ratings.csv --label grade --model ratings.ordspan")
 def train(summary: dict[str, Any]) -> None:
     """Train a model from files of any size, in bounded memory.
 

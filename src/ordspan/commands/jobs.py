@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 from ordspan.tables import FORMATS
-from ordspan.wording import comma_list, hint
+from ordspan.wording import check_choice, comma_list, hint
 
 if TYPE_CHECKING:
     from ordspan.tables.files import FileOptions
@@ -36,7 +36,10 @@ GROUPS = (None, LABELS, ADVANCED)
 REQUIRED: Any = ...
 Report = Callable[[int, float | None, float | None], None]
 """Callback with the rows so far, their MAE, and the share done; None for what is not known."""
-PER_UNIT = {None: 0, "s": 1, "m": 60, "h": 3600}
+UNITS = {"s": 1, "m": 60, "h": 3600}
+RUN, MODEL, LEARNER = "run", "model", "learner"
+"""What an option belongs to: a run that may differ when training resumes; a model, which fixes it
+when training continues from one; or some learners, whose parameter it is, by default their own."""
 
 
 def no_report(rows: int, mae: float | None, share: float | None) -> None:
@@ -57,9 +60,7 @@ class Option(NamedTuple):
     read: Callable[[str], Any] | None = None  # turns text into a value
     metavar: str | None = None
     argument: bool = False  # on the command line, given without a flag
-    of_model: bool = False  # fixed by the model when training continues from one
-    of_learner: bool = False  # a parameter of some learners; None is the learner's default
-    of_run: bool = False  # not part of what the model records
+    of: str = ""  # RUN, MODEL or LEARNER
     name: str = ""  # as the field is declared, like the type
     kind: Any = None
 
@@ -67,6 +68,15 @@ class Option(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """The flags of the command line, the best known first."""
         return self.flags or (f"--{self.name.replace('_', '-')}",)
+
+    def check(self, value: Any) -> None:
+        """Raise if a value is not allowed."""
+        if self.words:
+            check_choice(self.name, value, self.words)
+        least, most = self.least, self.most
+        if (least is not None and value < least) or (most is not None and value > most):
+            limits = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ValueError(f"{self.name} must be {limits}, got {value}")
 
 
 def option(default: Any, help: str, **about: Any) -> Any:
@@ -78,19 +88,32 @@ def option(default: Any, help: str, **about: Any) -> Any:
 
 of_labels = partial(option, group=LABELS)
 advanced = partial(option, group=ADVANCED)
-of_model = partial(advanced, of_model=True)
-of_learner = partial(advanced, None, of_model=True, of_learner=True)
-of_run = partial(advanced, of_run=True)
+of_model = partial(advanced, of=MODEL)
+of_learner = partial(advanced, None, of=LEARNER)
+of_run = partial(advanced, of=RUN)
 
 
 def options_of(job: type[Job]) -> dict[str, Option]:
     """The options of a job by name: positional ones first, then by group."""
     kinds = get_type_hints(job, include_extras=True)
-    every = [
-        one.metadata["option"]._replace(name=one.name, kind=kinds[one.name]) for one in fields(job)
+    every: list[Option] = [
+        one.metadata["option"]._replace(name=one.name, kind=kinds[one.name])
+        for one in fields(job)  # type: ignore[arg-type]
     ]
     every.sort(key=lambda one: (not one.positional, GROUPS.index(one.group)))
     return {one.name: one for one in every}
+
+
+def read_list(text: str) -> list[str]:
+    """Words of a comma separated list; one that contains a comma is quoted.
+
+    >>> read_list('98, "No, thanks", income:99')
+    ['98', 'No, thanks', 'income:99']
+    """
+    if "\r" in text or "\n" in text:  # a mistake of a shell script
+        raise ValueError(f"{text!r} contains a line break; write the list on one line")
+    words = next(csv.reader([text], skipinitialspace=True), [])
+    return [word.strip() for word in words if word.strip()]
 
 
 def read_grades(text: str) -> list[Any]:
@@ -106,19 +129,8 @@ def read_grades(text: str) -> list[Any]:
                 'grade per line; write a grade that begins with @ in quotes: "@home"'
             ) from None
         text = comma_list(line.strip() for line in lines if line.strip())
-    return read_order(one_line(text)).tolist()
-
-
-def one_line(text: str) -> str:
-    """The text of a list; a line break in it is a mistake of a shell script."""
-    if "\r" in text or "\n" in text:
-        raise ValueError(f"{text!r} contains a line break; write the list on one line")
-    return text
-
-
-def read_edges(text: str) -> list[str]:
-    """Amounts in a comma separated list, such as 10k,25k."""
-    return [word.strip() for word in one_line(text).split(",")]
+    read_list(text)  # raises if it is not one line
+    return read_order(text).tolist()
 
 
 def read_delimiter(text: str) -> str:
@@ -128,15 +140,6 @@ def read_delimiter(text: str) -> str:
     ('\t', ';')
     """
     return "\t" if text in ("\\t", "tab") else text
-
-
-def read_codes(text: str) -> list[str]:
-    """Cells that mean no answer.
-
-    >>> read_codes('98, "No, thanks", income:99')
-    ['98', 'No, thanks', 'income:99']
-    """
-    return next(csv.reader([one_line(text)], skipinitialspace=True), [])
 
 
 def read_gamma(text: str) -> str | float:
@@ -159,75 +162,70 @@ def read_percentages(text: str) -> tuple[int, ...]:
     >>> read_percentages("50,0")
     (0, 50)
     """
-    try:
-        values = sorted({int(part) for part in text.split(",")})
-    except ValueError:
-        values = [-1]
-    if not all(0 <= value <= 100 for value in values):
+    words = read_list(text)
+    if not all(word.isdecimal() and int(word) <= 100 for word in words):
         raise ValueError(f"--fractions takes whole percentages from 0 to 100, got {text!r}")
-    return tuple(values)
+    return tuple(sorted({int(word) for word in words}))
 
 
-class Every(NamedTuple):
-    """How often to write a checkpoint: rows or seconds between two; 0 disables either."""
-
-    rows: int = 0
-    seconds: float = 60.0
-
-
-def read_interval(text: str) -> Every:
-    """Rows, or seconds, between two checkpoints.
+def read_interval(text: str) -> tuple[int, float]:
+    """Rows, or seconds, between two checkpoints; the other is 0.
 
     >>> read_interval("5000"), read_interval("5m")
-    (Every(rows=5000, seconds=0.0), Every(rows=0, seconds=300.0))
+    ((5000, 0.0), (0, 300.0))
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h)?\s*", text)
-    if not match or (match[2] is None and "." in match[1]) or float(match[1]) == 0:
+    match = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)\s*([smh])", text.strip())
+    rows, time, unit = match.groups("0") if match else ("0", "0", "0")
+    every = (int(rows), float(time) * UNITS.get(unit, 0))
+    if not any(every):
         raise ValueError(
             f"{text!r} is neither rows, such as 100000, nor a time, such as 30s, 5m or 1h"
         )
-    if match[2] is None:
-        return Every(int(match[1]), 0.0)
-    return Every(0, float(match[1]) * PER_UNIT[match[2]])
+    return every
 
 
 grades = partial(option, None, flags=("--grades", "--classes"), read=read_grades)
 
 
-@dataclass(frozen=True)
 class Job:
-    """Options of a command, checked; paths are text, and text that stands for a value is read."""
+    """Options of a command, checked; plain values, and text that stands for a value is read."""
 
     def __post_init__(self) -> None:
         for name, about in options_of(type(self)).items():
-            value = getattr(self, name)
-            if isinstance(value, os.PathLike):
-                value = os.fspath(value)
-            if about.kind in LISTS and value is not None:
-                value = [os.fspath(one) for one in ([value] if isinstance(value, str) else value)]
-            named = value if about.kind in LISTS else [value] if about.kind in PATHS else None
-            if "" in (named or ()):
+            value = plain(getattr(self, name))
+            if isinstance(value, str) and about.kind in LISTS:
+                value = [value]
+            if "" in (value if isinstance(value, list) else [value]):
                 raise ValueError(f"{name}: a name is empty; give a name, or leave the option out")
-            if about.read and isinstance(value, str):
+            if isinstance(value, str) and about.read:
                 value = about.read(value)
-            object.__setattr__(self, name, value)
             if value is not None:
-                check(value, about)
-
-    @classmethod
-    def make(cls, given: Mapping[str, Any]) -> Self:
-        """A job of the options that were given."""
-        return cls(**given)
+                about.check(value)
+            object.__setattr__(self, name, value)
 
 
-def check(value: Any, about: Option) -> None:
-    """Raise if a value is not allowed."""
-    if about.words and value not in about.words:
-        raise ValueError(f"unknown {about.name} {value!r}; choose from {', '.join(about.words)}")
-    least, most = about.least, about.most
-    if (least is not None and value < least) or (most is not None and value > most):
-        limits = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{about.name} must be {limits}, got {value}")
+def plain(value: Any) -> Any:
+    """Paths as text, and arrays and other sequences as lists of plain values."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(one) for one in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+J = TypeVar("J", bound=Job)
+
+
+def make_job(kind: type[J], given: Mapping[str, Any]) -> J:
+    """A job of the given options, none of which may be without effect."""
+    about, given = options_of(kind), {n: v for n, v in given.items() if v is not None}
+    for name in given:
+        if "start" in given and about[name].of in (MODEL, LEARNER):
+            raise ValueError(
+                f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
+                f"{hint('start=', '--from')}, because the model decides it"
+            )
+    return kind(**given)
 
 
 FILES_HELP = (
@@ -246,12 +244,13 @@ class OpeningJob(Job):
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
         words=tuple(FORMATS),
+        metavar="FORMAT",
     )
     delimiter: str | None = advanced(
         None, "Field separator of CSV files; detected by default.", read=read_delimiter
     )
     decimal: str | None = advanced(
-        None, "Decimal sign of text files, . or ,; detected by default.", words=(".", ",")
+        None, "Decimal sign of text files; detected by default.", words=(".", ",")
     )
     encoding: str | None = advanced(
         None, "Encoding of text files, such as utf-8 or cp1252; detected by default."
@@ -259,7 +258,7 @@ class OpeningJob(Job):
     na: Any = advanced(
         (),
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
-        read=read_codes,
+        read=read_list,
         metavar="CODES",
     )
     sheet: str | None = advanced(None, "Sheet of an Excel workbook; by default, the only one.")
@@ -285,15 +284,9 @@ class FileJob(OpeningJob):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        paths = [Path(name) for name in self.files if name != STDIN]
-        pipes = [str(p) for p in paths if p.exists() and not (p.is_file() or p.is_dir())]
-        if pipes and len(self.files) > 1:
-            raise ValueError(
-                f"{pipes[0]} is a pipe, which cannot be mixed with files; give it alone"
-            )
-        if pipes:
-            object.__setattr__(self, "pipe", pipes[0])
-            object.__setattr__(self, "files", [STDIN])
+        if pipes := [name for name in self.files if Path(name).is_fifo()]:
+            files = [STDIN if name in pipes else name for name in self.files]
+            vars(self).update(files=files, pipe=pipes[0])
 
     @property
     def is_pipe(self) -> bool:
@@ -344,34 +337,34 @@ class LabelledJob(FileJob):
 class TrainJob(LabelledJob):
     """What to train, from which files, where to write the model, and how to run."""
 
-    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True, of_run=True)
+    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True, of=RUN)
     classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4; quote a name that contains a "
         "comma, or give @FILE with one grade per line. By default the numbers in the label column, "
         "or the order of a categorical column.",
-        of_model=True,
+        of=MODEL,
     )
     brackets: bool = of_labels(
         False,
         "The labels are brackets of an amount, such as $25,000 to $49,999, under 90k or 60+; "
         "--lower and --upper hold where a bracket starts and below what it ends.",
-        of_model=True,
+        of=MODEL,
     )
     edges: Any = of_labels(
         None,
         "With --brackets: the edges between the grades, such as 10k,25k,50k. By default those at "
         "which labels end.",
-        read=read_edges,
-        of_model=True,
+        read=read_list,
+        of=MODEL,
     )
     cut: Any = of_labels(
         None,
         "Labels are measurements: cut them at these values, such as 3.4,3.8,4.2, or with a single "
         "number such as 5 into so many parts of equal size.",
-        read=read_edges,
-        of_model=True,
+        read=read_list,
+        of=MODEL,
     )
-    drop: Columns = option((), "Columns to leave out, comma separated.")
+    drop: Columns = option((), "Columns to leave out, comma separated.", of=MODEL)
     features: Columns | None = of_model(
         None,
         "Columns to learn from, comma separated (quote a name that contains a comma). By default "
@@ -401,11 +394,9 @@ class TrainJob(LabelledJob):
         "pa: linear, any size; kernel: non-linear, with a budget of support vectors; svm: the "
         "linear optimum, for data that fits in memory.",
         words=("pa", "kernel", "svm"),
-        of_model=True,
+        of=MODEL,
     )
-    variant: str | None = of_learner(
-        "(pa, kernel) PA, PA-I or PA-II; default PA-I.", words=("PA", "PA-I", "PA-II")
-    )
+    variant: str | None = of_learner("(pa, kernel) Default PA-I.", words=("PA", "PA-I", "PA-II"))
     C: float | None = of_learner(
         "Aggressiveness: how far one row may move the model; default 0.1, kernel 1.",
         flags=("--C", "-C"),
@@ -418,7 +409,7 @@ class TrainJob(LabelledJob):
         "slowly from many features."
     )
     kernel: str | None = of_learner(
-        "(kernel) rbf (default), linear, poly or sigmoid.",
+        "(kernel) Default rbf.",
         words=("rbf", "linear", "poly", "sigmoid"),
     )
     gamma: float | str | None = of_learner(
@@ -429,9 +420,7 @@ class TrainJob(LabelledJob):
     budget: int | None = of_learner(
         "(kernel) Maximum number of support vectors; default 500.", least=1
     )
-    loss: str | None = of_learner(
-        "(svm) hinge or squared_hinge (default).", words=("hinge", "squared_hinge")
-    )
+    loss: str | None = of_learner("(svm) Default squared_hinge.", words=("hinge", "squared_hinge"))
     tol: float | None = of_learner("(svm) Relative duality gap; default 0.001.")
     max_iter: int | None = of_learner(
         "(svm) Maximum number of sweeps over the rows; default 1000.", least=1
@@ -452,7 +441,7 @@ class TrainJob(LabelledJob):
         least=0,
         most=0.9,
     )
-    overwrite: bool = option(False, "Replace an existing model.", of_run=True)
+    overwrite: bool = option(False, "Replace an existing model.", of=RUN)
     start: FilePath | None = advanced(
         None,
         "Continue training a finished model: same columns, grades and scaling.",
@@ -483,26 +472,24 @@ class TrainJob(LabelledJob):
         super().__post_init__()
         _ = self.parameters  # raises if one is not of this learner
         self._find_bands()
-        if self.is_pipe and ((self.passes or 1) > 1 or self.hold_out):
-            raise ValueError(f"{ONCE}: passes must be 1, and no rows can be held out")
-        if self.is_pipe and self.shuffle:
+        passes, resume = hint("passes=", "--passes"), hint("resume=", "--resume")
+        again = (self.passes or 1) > 1 or self.resume
+        if self.is_pipe and (again or self.shuffle or self.hold_out):
             raise ValueError(
-                "rows of a pipe cannot be shuffled; shuffle them first, or give a file"
+                f"{ONCE}: passes must be 1, and rows cannot be shuffled or held out; a training "
+                f"goes on from its checkpoint with {hint('start=', '--from')}, not with {resume}"
             )
-        if self.learner == "svm" and (self.passes or 1) > 1:
-            raise ValueError(f"{hint('passes=', '--passes')} cannot be given with the learner svm")
+        if self.learner == "svm" and again:
+            raise ValueError(f"the learner svm is fitted in one step; leave out {passes}, {resume}")
 
     def _find_bands(self) -> None:
         """Set the grades to the bands between given edges, if there are any."""
+        edges = self.cut if self.edges is None else self.edges
         if self.cut is not None and (self.edges is not None or self.brackets):
             raise ValueError(
                 f"give either {hint('cut=', '--cut')}, or brackets= and edges= "
                 "(--brackets, --edges)"
             )
-        for name in ("edges", "cut"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, value.tolist() if hasattr(value, "tolist") else value)
-        edges = self.cut if self.edges is None else self.edges
         if self.parts == 1:
             raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
         if edges is None or self.parts:
@@ -510,7 +497,7 @@ class TrainJob(LabelledJob):
         from ordspan.labels.amounts import band_names, check_edges
 
         names = band_names(check_edges(edges))
-        if self.classes is not None and list(self.classes) != names:
+        if self.classes is not None and self.classes != names:
             raise ValueError(
                 f"give either {hint('classes=', '--grades')}, or edges= or cut= (--edges, --cut)"
             )
@@ -527,39 +514,22 @@ class TrainJob(LabelledJob):
         """The columns of the labels, and how to find the grades in them."""
         return replace(super().label_columns, brackets=self.brackets, parts=self.parts)
 
-    @classmethod
-    def make(cls, given: Mapping[str, Any]) -> Self:
-        """A job of the given options, none of which may be without effect."""
-        about = options_of(cls)
-        if given.get("start") is not None:
-            for name, value in given.items():
-                if about[name].of_model and value is not None:
-                    raise ValueError(
-                        f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
-                        f"{hint('start=', '--from')}, because the model decides it"
-                    )
-        return super().make({name: value for name, value in given.items() if value is not None})
-
     @property
     def parameters(self) -> dict[str, Any]:
         """All parameters of the learner: the given ones, and its defaults for the others."""
         from ordspan.catalog import learner_parameters
 
-        names = [name for name, about in options_of(TrainJob).items() if about.of_learner]
-        given = {name: getattr(self, name) for name in names}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {name: value for name, value in self._options(LEARNER) if value is not None}
         return learner_parameters(self.learner, given)
 
     def to_dict(self) -> dict[str, Any]:
         """All options that the model depends on as plain values, for its file."""
-        record = {
-            name: getattr(self, name)
-            for name, about in options_of(TrainJob).items()
-            if not (about.of_run or about.of_learner)
-        }
-        if self.classes is not None:
-            record["classes"] = [g.item() if hasattr(g, "item") else g for g in self.classes]
+        record = dict(self._options("", MODEL))
         return record if self.start is not None else record | self.parameters
+
+    def _options(self, *of: str) -> Iterator[tuple[str, Any]]:
+        about = options_of(TrainJob).values()
+        return ((one.name, getattr(self, one.name)) for one in about if one.of in of)
 
 
 TRAINED_HELP = "A model written by ordspan train."
@@ -623,7 +593,7 @@ class ExportJob(Job):
     )
     dtype: str = option(
         "float32",
-        "float32 or float64: type of the input, score and probabilities; float64 inside.",
+        "Type of the input, score and probabilities; float64 inside.",
         words=("float32", "float64"),
     )
     overwrite: bool = option(False, "Replace an earlier graph.")
@@ -733,7 +703,7 @@ class ReproduceJob(Job):
     seed: int = option(0, "Random seed.", least=0)
     average: bool = option(False, "Also draw averaged PA, PA-I and PA-II.")
     solver: str = option(
-        "exact", "exact, or sca: also draw the search printed in the paper.", words=("exact", "sca")
+        "exact", "sca also draws the search printed in the paper.", words=("exact", "sca")
     )
     out: FilePath = option("ordspan-results", "Folder for the results.", metavar="FOLDER")
     data_dir: FilePath | None = option(

@@ -21,6 +21,7 @@ with report_missing():
         Option,
         PredictJob,
         TrainJob,
+        make_job,
         options_of,
     )
     from ordspan.commands.models import read_table_model
@@ -60,7 +61,7 @@ def with_options(kind: type[Job]) -> Callable[[F], F]:
                 close = get_close_matches(name, about, n=1)
                 meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(about)}"
                 raise TypeError(f"{run.__name__}() has no setting {name}=; {meant}")
-            return run(kind.make(plain.bind(*args, **given).arguments))
+            return run(make_job(kind, plain.bind(*args, **given).arguments))
 
         words = "\n".join(map(described, about.values()))
         function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
@@ -77,6 +78,8 @@ def described(about: Option) -> str:
     names = {"Sequence": "sequence", "Path": "path", "Any": "object"}
     plain = kind.removesuffix(" | None").removeprefix("<class '").removesuffix("'>")
     kind = next((name for part, name in names.items() if part in kind), plain)
+    if about.words:
+        kind = f"one of {', '.join(map(repr, about.words))}"
     default = "" if about.default is REQUIRED else ", optional"
     text = fill(words, 96, initial_indent="    ", subsequent_indent="    ")
     return f"{about.name} : {kind}{default}\n{text}"

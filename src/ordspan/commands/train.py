@@ -6,7 +6,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
-from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import Report, TrainJob, no_report
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
@@ -33,8 +31,8 @@ from ordspan.models.file import ENDING, Checkpoint, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
-from ordspan.tables.reading import ROWS_AT_ONCE, Staging, open_rows
-from ordspan.tables.rows import Batch, Cursor, FileError, check_memory, memory_limit
+from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging, open_rows
+from ordspan.tables.rows import BEGINNING, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -70,66 +68,57 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     """
     path = Path(job.model)
     continuing.check_model_path(path, expand(job.files))
-    if job.resume and job.learner == SVM:
-        raise ValueError(
-            "the svm is fitted in one step and has no checkpoints; train without resuming"
-        )
     with sole_writer(path), stoppable(job) as (stop, pipe):
-        continued = continuing.is_own_checkpoint(path, job)
-        if not (job.overwrite or job.resume):
-            continuing.refuse_to_overwrite(path, pipe=job.is_pipe, continued=continued)
+        continued = continuing.check_replaced_model(path, job)
         if job.dask is not None:
             from ordspan.commands.train_dask import train_on_dask
 
             with stop.at_any_moment():
-                return train_on_dask(job, report).summary()
+                return train_on_dask(job, report)
         with stop.at_any_moment():
             run = Run(job, pipe=pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
         run.begin(stop)
-        if run.model.kind == ESTIMATORS[SVM]:
+        if run.kind == ESTIMATORS[SVM]:
             fit_at_once(run, stop, report)
         else:
-            learn_all(run, stop, report)
+            learn_in_passes(run, stop, report)
         run.write()
     return run.summary()
 
 
-def learn_all(run: Run, stop: Stop, report: Report) -> None:
-    """Make the remaining passes, with checkpoints.
+def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
+    """Make the remaining passes, calibrate and measure, with checkpoints.
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
-    progress, every = run.progress, run.job.checkpoint_every
+    progress, (every_rows, every_seconds) = run.progress, run.job.checkpoint_every
     saved_rows, saved_at = progress.learned, time.monotonic()
+    size = min(every_rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
     try:
         for epoch in range(progress.cursor.epoch, run.passes):
-            for share in one_pass(run, epoch, min(every.rows or ROWS_AT_ONCE, ROWS_AT_ONCE), stop):
+            for share in one_pass(run, epoch, size, stop):
                 rows, seconds = progress.learned - saved_rows, time.monotonic() - saved_at
-                if 0 < every.rows <= rows or 0 < every.seconds <= seconds:
+                if 0 < every_rows <= rows or 0 < every_seconds <= seconds:
                     run.save_checkpoint()
                     saved_rows, saved_at = progress.learned, time.monotonic()
                 report(progress.learned, progress.running_mae, share)
             stop.check()
             progress.end_pass()
-            if progress.learned == 0:
-                raise FileError(f"{run.files[0]}: no usable row; {run.bad.summary()}")
-        run.check_skipped()
+            run.check_rows()
         run.calibrate()
-        run.measure_held_out(stop)
-    except Stopped:
-        if progress.learned or not run.job.is_pipe:
-            run.save_checkpoint()
-        raise
-    except Exception as error:
-        if run.job.is_pipe and progress.learned and (path := run.checkpoint.path):
-            with suppress(OSError, FileError):  # report the first error
+        with stop.at_any_moment():
+            run.measure_held_out()
+    except (Stopped, Exception) as error:
+        pipe = run.job.is_pipe
+        if progress.learned if pipe else isinstance(error, Stopped):
+            try:
                 run.save_checkpoint()
-                error.add_note(
-                    f"{path} holds the model after {progress.learned:,} rows of this pipe; "
-                    f"continue it with {continuing.continue_hint(path, pipe=True)}"
-                )
+            except (OSError, FileError) as full:
+                error.add_note(f"No checkpoint was written: {full}")
+            else:
+                error.add_note(continuing.how_to_continue(run))
         raise
 
 
@@ -139,17 +128,14 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
     if not run.staged:
         # a pipe checks itself when all rows received so far are learned
         check = Stop() if run.job.is_pipe else stop
-        for batch in check.between(run.reader.batches(progress.cursor, size)):
-            assert batch.lower is not None
-            assert batch.upper is not None
-            progress.good += len(batch)
-            run.learn(run.features(batch), batch.lower, batch.upper, batch.where(0))
+        for X, batch in run.encoded(check, progress.cursor, size):
+            run.learn(X, batch.lower, batch.upper, batch.where(0))
             progress.cursor = batch.after
-            if progress.good + run.bad.count >= JUDGED_PORTION:
-                run.check_skipped()
             yield run.reader.share(batch)
         return
-    order = run.order(epoch)
+    order = run.learned_rows
+    if run.shuffle:
+        order = np.random.default_rng([run.job.seed, epoch]).permutation(order)
     for begin in stop.between(range(progress.cursor.row, order.size, size)):
         rows = order[begin : begin + size]
         run.learn(*run.staging.take(rows), f"row {rows[0] + 1} of the files")
@@ -162,18 +148,13 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
-    needed, limit = 2.0 * run.staging.n_bytes, memory_limit()
-    if needed > limit:
-        raise FileError(
-            f"the svm needs all rows in memory, about {needed / 1e9:.1f} GB, but the limit is "
-            f"{limit / 1e9:.1f} GB, half of the available memory; use the learner pa, or "
-            "fewer rows"
-        )
+    model, n_bytes = run.model, run.staging.n_bytes
+    remedy = "; use the learner pa, or fewer rows"
+    check_memory("the svm needs all rows in memory, which", 2.0 * n_bytes, remedy)
     X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
-    report(run.progress.learned, float("nan"), 1.0)
+    report(lower.size, float("nan"), 1.0)
     stop.check()
-    model = run.model
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         calibrated = CalibratedOrdinal(OrdinalSVM(**model.parameters), random_state=run.job.seed)
@@ -182,14 +163,37 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     fitted, model.calibration = calibrated.estimator_, calibrated.calibration_
     model.learner = fitted.learner_
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
-    run.measure_held_out(stop)
-    run.labels += count_labels(lower, upper, None, run.classes.size)
-    run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     model.training |= {
         "sweeps": int(fitted.n_iter_),
-        "bytes": run.staging.n_bytes,
+        "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
+    run.labels += count_labels(lower, upper, None, run.classes.size)
+    run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
+    with stop.at_any_moment():
+        run.measure_held_out()
+
+
+def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]]:
+    """Number of passes, whether each is in random order, and what a user may not expect."""
+    passes, shuffle, notes = job.passes or 1, job.shuffle, list(reader.notes)
+    few = reader.recipe.sentences and sum(sizes_of(reader.files)) <= WHOLE_BYTES
+    plain = job.learner == PA and job.start is None and job.dask is None and not job.is_pipe
+    repeats = bool(few) and plain and job.passes is None
+    if repeats:  # their words are rare
+        passes, once = SENTENCE_PASSES, hint("passes=1", "--passes 1")
+        notes.append(
+            f"sentences in small files are learned in {passes} passes, each in random order; to "
+            f"learn them once and in order, give {once}"
+        )
+    if reader.sorted_by and not shuffle:
+        order = "random order" + ("" if job.dask is None else ", within each file")
+        if shuffle is False:
+            order = "that order, as requested"
+        notes.append(
+            f"neighbouring rows are alike in {reader.sorted_by}: they are learned in {order}"
+        )
+    return passes, shuffle or (shuffle is None and (repeats or bool(reader.sorted_by))), notes
 
 
 class Run:
@@ -201,14 +205,8 @@ class Run:
     test_rows: NDArray[np.int64]
 
     def __init__(
-        self,
-        job: TrainJob,
-        *,
-        dask: bool = False,
-        words: Counter[str] | None = None,
-        pipe: Any = None,
+        self, job: TrainJob, *, pipe: Any = None, words: Counter[str] | None = None
     ) -> None:
-        self.job, self.out = job, Path(job.model)
         self.base = None if job.start is None else continuing.model_to_continue(job.start)
         if self.base is None:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
@@ -225,44 +223,27 @@ class Run:
         else:
             self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None
-        self.files, self.bad = self.reader.files, self.reader.bad
-        self.classes = self.reader.grades.classes
+        self.bad, self.classes = self.reader.bad, self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
-        self.progress = TrainProgress([[0] * self.classes.size] * 3)
-        self.labels = np.array(self.progress.labels)  # counts of lower, upper and exact labels
-        self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
-        self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
-        self.notes = list(self.reader.notes)
-        self.passes = job.passes or (1 if dask else self._default_passes())
-        repeats = job.passes is None and self.passes > 1
-        self.shuffle = self._shuffles(dask) or (repeats and job.shuffle is None)
-        job = self.job = replace(job, passes=self.passes)
+        self.passes, self.shuffle, self.notes = choose_order(job, self.reader)
+        self.job = replace(job, passes=self.passes)
         again = self.shuffle or self.passes > 1 or job.hold_out or job.learner != PA
-        self.staged = bool(again) and not dask and not job.is_pipe
+        self.staged = bool(again) and job.dask is None and not job.is_pipe
+        self.out = Path(job.model)
         folder = self.out.with_name(self.out.name + ROWS)
         self.staging = Staging(folder, self.reader.recipe.n_features)
-        self.identities = [identity(path) for path in self.files if path != STDIN]
-        start = [] if job.start is None else [identity(job.start)]
+        self.identities = [identity(path) for path in self.reader.files if path != STDIN]
         self.checkpoint = Checkpoint(
             self.out.with_name(self.out.name + ENDING),
-            job.to_dict() | {"dask": dask},
-            self.identities + start,
+            self.job.to_dict() | {"dask": job.dask is not None},
+            self.identities + ([] if job.start is None else [identity(job.start)]),
             continuing.START_OVER,
         )
+        self.labels = np.zeros((3, self.classes.size), dtype=np.int64)  # see `TrainProgress`
+        self.progress = continuing.TrainProgress(self.labels.tolist())
+        self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
+        self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.clock, self.learned_before = Clock(), 0
-
-    def _default_passes(self) -> int:
-        """One pass, but several over few sentences, whose words are rare; that is noted."""
-        job, sizes = self.job, sizes_of(self.files)
-        few = self.reader.recipe.sentences and sum(sizes) <= WHOLE_BYTES
-        if not few or job.is_pipe or job.learner != PA or self.base is not None:
-            return 1
-        other = hint("passes=1", "--passes 1")
-        self.notes.append(
-            f"sentences in small files are learned in {SENTENCE_PASSES} passes, each in random "
-            f"order; to learn them once and in order, give {other}"
-        )
-        return SENTENCE_PASSES
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
@@ -271,7 +252,6 @@ class Run:
             self.model, self.progress = checkpoint
             self.labels[...] = self.progress.labels
             self.learned_before = self.progress.learned
-            self.reader.encoder.state[...] = self.model.encoder.state
             self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled = self.progress.unlabelled
             self.bad.count, self.bad.examples = self.progress.skipped, self.progress.bad_rows
@@ -279,56 +259,39 @@ class Run:
         if self.staged:
             self.stage(stop)
         if checkpoint is None:
-            self.model = self.new_model(Calibration(self.classes.size))
+            self.model = self.new_model()
+            self.model.calibration = self.model.calibration or Calibration(self.classes.size)
 
-    def _shuffles(self, dask: bool) -> bool:
-        """Whether to shuffle: as requested, or if neighbouring rows are alike, which is noted."""
-        what, requested = self.reader.sorted_by, self.job.shuffle
-        if what and not requested:
-            where = ", within each file" if dask else ""
-            how = f"they are learned in random order{where}"
-            if requested is False:
-                how = "they are learned in that order, as requested"
-            self.notes.append(f"neighbouring rows are alike in {what}: {how}")
-        return bool(what) if requested is None else requested
-
-    def new_model(self, calibration: Calibration | None) -> TableModel:
+    def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
+        reader, recipe = self.reader, self.reader.recipe
         if self.base is not None:
-            parameters, learner = self.base.parameters, self.base.learner
-            calibration = self.base.calibration or calibration
-        else:
-            n_features, parameters = self.reader.recipe.n_features, self._parameters()
-            learner = make_learner(self.kind, parameters, n_features, self.classes.size)
-        kernel = self.kind == ESTIMATORS[KERNEL]
-        return TableModel(
-            encoder=self.reader.encoder,
-            kind=self.kind,
-            parameters=parameters,
-            classes_=self.classes,
-            learner=learner,
-            training={},
-            calibration=calibration,
-            fitted={"gamma_": float(parameters["gamma"])} if kernel else {},
-            columns=self.reader.columns,
-            options=self.reader.options,
-        )
-
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters of the estimator."""
-        job, parameters, recipe = self.job, self.job.parameters, self.reader.recipe
-        if job.learner == KERNEL:
+            ours: Any = {"encoder": reader.encoder, "columns": reader.columns, "training": {}}
+            return replace(self.base, options=reader.options, **ours)
+        parameters: dict[str, Any] = self.job.parameters
+        parameters |= {"classes": self.classes, "random_state": self.job.seed}
+        if self.job.learner != SVM:
+            parameters |= {"max_iter": self.passes, "shuffle": self.shuffle}
+        fitted = {}
+        if self.job.learner == KERNEL:
             budget = parameters["budget"] or 0
             check_memory(
                 f"{budget} support vectors of {recipe.n_features:,} features",
                 8 * budget * recipe.n_features,
                 f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
             )
-            parameters["gamma"] = self._gamma(parameters["gamma"])
-        parameters |= {"classes": self.classes, "random_state": job.seed}
-        if job.learner != SVM:
-            parameters |= {"max_iter": self.passes, "shuffle": self.shuffle}
-        return parameters
+            parameters["gamma"] = fitted["gamma_"] = self._gamma(parameters["gamma"])
+        return TableModel(
+            encoder=reader.encoder,
+            kind=self.kind,
+            parameters=parameters,
+            classes_=self.classes,
+            learner=make_learner(self.kind, parameters, recipe.n_features, self.classes.size),
+            training={},
+            fitted=fitted,
+            columns=reader.columns,
+            options=reader.options,
+        )
 
     def _gamma(self, rule: float | str) -> float:
         """Gamma, if by a rule, from some of the rows; for a pipe, as if standardised."""
@@ -347,19 +310,26 @@ class Run:
         """Read the files once and keep their rows as numbers; then choose the rows to learn."""
         progress, job = self.progress, self.job
         try:
-            with report_full_disk(str(self.staging.folder)):
-                if not (progress.good and self.staging.n_rows == progress.good):
-                    self.bad.count, self.bad.examples, self.reader.unlabelled = 0, [], 0
-                    self.staging.write(self._encoded(stop))
-                    progress.good = self.staging.n_rows
-            if not progress.good:
-                raise FileError(f"{self.files[0]}: no usable row; {self.bad.summary()}")
-            self.check_skipped()
+            if not (progress.good and self.staging.n_rows == progress.good):
+                progress.good = self.reader.unlabelled = self.bad.count = 0
+                self.bad.examples = []
+                with report_full_disk(str(self.staging.folder)):
+                    self.staging.write(
+                        (X, batch.lower, batch.upper, self.reader.share(batch))
+                        for X, batch in self.encoded(stop)
+                    )
+            self.check_rows()
+            drawn = np.random.default_rng(job.seed).permutation(progress.good)
+            n_test = round(job.hold_out * drawn.size)
+            if job.hold_out and not 0 < n_test < drawn.size:
+                raise FileError(
+                    f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
+                    "leaves none to learn or none to evaluate; hold out another share, or give "
+                    "more rows"
+                )
         except BaseException:
             self.staging.remove()
             raise
-        drawn = np.random.default_rng(job.seed).permutation(progress.good)
-        n_test = round(job.hold_out * drawn.size)
         n_kept = min(int(CALIBRATION_SHARE * (drawn.size - n_test)), MAX_CALIBRATION)
         n_kept = 0 if self.passes == 1 else n_kept
         parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
@@ -373,31 +343,29 @@ class Run:
                 f"{n_rows:,} rows are not learned in any pass, but kept to calibrate probabilities"
             )
 
-    def _encoded(self, stop: Stop) -> Iterator[tuple[Any, Any, Any, float | None]]:
-        """Features and ranks of all rows of the files."""
-        n_read = 0
-        for batch in stop.between(self.reader.batches()):
-            n_read += len(batch)
-            yield self.features(batch), batch.lower, batch.upper, self.reader.share(batch)
-            if n_read + self.bad.count >= JUDGED_PORTION:
-                self.bad.check(n_read, self.job.allow_skipped)
+    def encoded(
+        self, stop: Stop, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE
+    ) -> Iterator[tuple[Any, Any]]:
+        """Rows of the files from a position on: their features, and the batch with their ranks."""
+        encoder, learn = self.reader.encoder, self.reader.learns_scale
+        for batch in stop.between(self.reader.batches(at, size)):
+            self.progress.good += len(batch)
+            yield encoder.features(batch.X, batch.table, learn=learn), batch
+            if self.progress.good + self.bad.count >= JUDGED_PORTION:
+                self.check_rows()
 
-    def order(self, epoch: int) -> NDArray[np.int64]:
-        """The staged rows of a pass, in the order to learn them."""
-        if not self.shuffle:
-            return self.learned_rows
-        return np.random.default_rng([self.job.seed, epoch]).permutation(self.learned_rows)
-
-    def features(self, batch: Batch) -> Any:
-        """Features of rows for the learner."""
-        encoder = self.reader.encoder
-        return encoder.features(batch.X, batch.table, learn=self.reader.learns_scale)
+    def check_rows(self) -> None:
+        """Raise if no row can be used, or too many cannot."""
+        if not self.progress.good:
+            raise FileError(f"{self.reader.files[0]}: no usable row; {self.bad.summary()}")
+        self.bad.check(self.progress.good, self.job.allow_skipped)
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order."""
         progress = self.progress
+        first = progress.cursor.epoch == 0
         # later passes see rows already learned, whose scores are too optimistic
-        calibration = self.model.calibration if progress.cursor.epoch == 0 else None
+        calibration = self.model.calibration if first else None
         try:
             predicted = self.model.learner.learn_many(
                 X, lower, upper, predict=True, calibration=calibration
@@ -408,11 +376,12 @@ class Run:
         progress.loss += int(distance(predicted, lower, upper).sum())
         progress.rows += lower.size
         progress.learned += lower.size
-        self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
-        self.last_lower = int(lower[-1])
-        self.labels += count_labels(lower, upper, None, self.classes.size)
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
+        if first:
+            self.labels += count_labels(lower, upper, None, self.classes.size)
+            self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
+            self.last_lower = int(lower[-1])
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
@@ -424,10 +393,24 @@ class Run:
             learner.latent(X), lower, upper, thresholds=learner.thresholds
         )
 
-    def check_skipped(self) -> None:
-        """Raise if too many rows are bad."""
-        if self.progress.good:
-            self.bad.check(self.progress.good, self.job.allow_skipped)
+    def measure_held_out(self) -> None:
+        """Measure the model on the held-out rows, if there are any."""
+        from ordspan.commands.evaluate import ROW, measure_probabilities
+
+        if not self.job.hold_out:
+            return
+        model, rows = self.model, np.empty(self.test_rows.size, dtype=ROW)
+        for begin in range(0, rows.size, ROWS_AT_ONCE):
+            some = slice(begin, begin + ROWS_AT_ONCE)
+            X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
+            rows["score"][some] = model.learner.latent(X)
+        lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
+        rank, classes = model.ranks(rows["score"]), self.classes.tolist()
+        measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
+        if model.calibration is not None:
+            found = measure_probabilities(model.calibration, rows)
+            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
+        model.training["held_out"] = measures
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
@@ -469,39 +452,11 @@ class Run:
         rank, mae = nearest_constant(lower, upper)
         return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
-    def measure_held_out(self, stop: Stop) -> None:
-        """Measure the model on the held-out rows."""
-        if self.job.hold_out:
-            with stop.at_any_moment():
-                self.model.training["held_out"] = self.held_out()
-
-    def held_out(self) -> dict[str, Any]:
-        """Measures on the held-out rows."""
-        from ordspan.commands.evaluate import ROW, measure_probabilities
-
-        model, rows = self.trained(), np.empty(self.test_rows.size, dtype=ROW)
-        for begin in range(0, rows.size, ROWS_AT_ONCE):
-            some = slice(begin, begin + ROWS_AT_ONCE)
-            X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
-            rows["score"][some] = model.answer(X).score
-        if not rows.size:
-            raise FileError(
-                f"{self.files[0]}: holding out {self.job.hold_out:g} of the rows leaves none to "
-                "evaluate; hold out a larger share, or give more rows"
-            )
-        lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
-        rank, classes = model.ranks(rows["score"]), self.classes.tolist()
-        measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
-        if model.calibration is not None:
-            found = measure_probabilities(model.calibration, rows)
-            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
-        return measures
-
     def summary(self) -> dict[str, Any]:
         """A summary in plain values."""
         recipe, training, seconds = self.reader.recipe, self.model.training, self.clock.seconds()
         learned = self.progress.learned
-        n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # on Dask, of one pass only
+        n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # of one pass
         return {
             "model": str(self.out),
             "estimator": self.model.kind,
@@ -531,31 +486,24 @@ class Run:
 
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
-        notes = [*self.notes, *self.reader.encoder.unseen_notes(), *self._rare_grades()]
-        notes += self.reader.label_notes()
-        n_rows = int(self.labels[0].sum())
-        if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(self.labels[0], self.repeated):
+        notes = [*self.notes, *self.reader.encoder.unseen_notes(), *self.reader.label_notes()]
+        lower, upper, exact = self.labels
+        n_rows, found = int(lower.sum()), lower + upper - exact
+        # a grade of an ordered type may have no rows at all
+        rare = (found > 0) & (found <= max(1, n_rows // RARE))
+        given = self.job.classes is not None or self.base is not None
+        if rare.any() and (~rare).sum() >= 2 and n_rows >= FEW and not given:
+            names = first_few([str(grade) for grade in self.classes[rare].tolist()])
+            way = grades_hint(self.classes[~rare].tolist())
+            notes.append(
+                f"very few rows have the grades {names}; if these are mistyped, {way} finds them"
+            )
+        if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(lower, self.repeated):
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
                 "grades; shuffle the rows, or give a file instead of a pipe"
             )
         return notes
-
-    def _rare_grades(self) -> list[str]:
-        """A note on grades that were found in very few labels, perhaps by mistake."""
-        lower, upper, exact = self.labels
-        found, n_labels, learned = lower + upper - exact, int(lower.sum()), self.progress.learned
-        # a grade of an ordered type may have no rows at all
-        once = max(1, round(n_labels * self.passes / max(1, learned)))
-        if self.model.kind == ESTIMATORS[SVM]:
-            once = 1  # times that each row is counted
-        rare = (found > 0) & (found <= max(once, n_labels // RARE))
-        given = self.job.classes is not None or self.base is not None
-        if given or learned < FEW or not rare.any() or (~rare).sum() < 2:
-            return []
-        names = first_few([str(grade) for grade in self.classes[rare].tolist()])
-        way = grades_hint(self.classes[~rare].tolist())
-        return [f"very few rows have the grades {names}; if these are mistyped, {way} finds them"]
 
 
 def sole_column(

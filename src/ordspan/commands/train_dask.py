@@ -40,13 +40,12 @@ MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
 
 
-def reader_of(reader: RowReader, path: str) -> Any:
+def opened(reader: RowReader, path: str) -> Any:
     """A reader of one of the files, which shares nothing that changes with the reader of all."""
     assert reader.grades is not None
     return replace(
         reader,
         files=[path],
-        first=None,
         encoder=Encoder(reader.recipe, reader.encoder.state.copy()),
         grades=LabelReader(reader.grades.classes),
         bad=BadRows(reader.bad.policy),
@@ -55,24 +54,23 @@ def reader_of(reader: RowReader, path: str) -> Any:
 
 def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
     """Counts of labels, bad rows and unlabelled rows of a file; runs on a worker."""
-    own = reader_of(reader, path)
-    n_classes = own.grades.classes.size
+    file = opened(reader, path)
+    n_classes = file.grades.classes.size
     labels = np.zeros((3, n_classes), dtype=np.int64)
-    for batch in own.batches():
+    for batch in file.batches():
         labels += count_labels(batch.lower, batch.upper, None, n_classes)
-    return labels, own.bad, own.unlabelled
+    return labels, file.bad, file.unlabelled
 
 
 def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
     """Features and labels of a file; runs on a worker."""
-    own = reader_of(reader, path)
-    classes, parts, ends = own.grades.classes, [], []
-    for batch in own.batches():
-        parts.append(own.encoder.features(batch.X, batch.table))
+    file, classes = opened(reader, path), reader.grades.classes  # type: ignore[union-attr]
+    X: list[Any] = [np.empty((0, file.recipe.n_features))]
+    ends = [np.empty((0, 2), dtype=np.int64)]
+    for batch in file.batches():
+        X.append(file.encoder.features(batch.X, batch.table))
         ends.append(np.column_stack([batch.lower, batch.upper]))
-    if not parts:
-        return np.empty((0, own.recipe.n_features)), np.empty((0, 2), dtype=classes.dtype)
-    return stack_rows(parts), classes[np.concatenate(ends) - 1]
+    return stack_rows(X[1:] or X), classes[np.concatenate(ends) - 1]
 
 
 @contextmanager
@@ -106,71 +104,67 @@ def connected(address: str | Client) -> Iterator[Client]:
             yield client
 
 
-def train_on_dask(job: TrainJob, report: Report) -> Run:
+def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
     """Train on a Dask cluster by iterative parameter mixing, and write the model.
 
     Each file is a block and each pass a round, with a checkpoint after it. The same paths must
     exist here and on every worker. The rows of each file are shuffled in each round if ``shuffle``
     is set or the rows are sorted. Only the learner "pa" is supported.
     """
-    if job.is_pipe:
-        raise ValueError("standard input cannot be split into blocks; give files")
-    if job.learner != PA or job.start is not None or job.hold_out:
+    if job.is_pipe or job.learner != PA or job.start is not None or job.hold_out:
         raise ValueError(
-            "Dask supports only the learner pa, trained from scratch and on all rows; "
+            "Dask supports only the learner pa, trained from scratch and on all rows of files; "
             "train without Dask"
         )
+    # workers may have another working directory
+    job = replace(job, files=[os.path.abspath(path) for path in expand(job.files)])
     with connected(job.dask) as client:
         cluster = Cluster(client)
-        # workers may have another working directory
-        paths = [os.path.abspath(path) for path in expand(job.files)]
-        run = prepared_run(cluster, job, paths)
+        run = open_run(cluster, job)
         if job.resume:
             read_checkpoint(run, OrdinalPA, Rounds)
         else:
             run.checkpoint.remove()
-        _fit(cluster, run, paths, report)
-    return run
+        fit(cluster, run, report)
+    run.write()
+    return run.summary()
 
 
-def prepared_run(cluster: Cluster, job: TrainJob, paths: list[str]) -> Run:
+def open_run(cluster: Cluster, job: TrainJob) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
-    options, columns, words = job.options, labels_to_learn(job), None
-    if is_svmlight(paths[0], options):
+    files, options, columns, words = [*job.files], job.options, labels_to_learn(job), None
+    if is_svmlight(files[0], options):
         if job.classes is None or not options.n_features:
-            extents = cluster.run(survey, [(path,) for path in paths], paths, "ordspan-survey")
+            extents = cluster.run(survey, [(path,) for path in files], files, "ordspan-survey")
             words = Counter({*()}.union(*(extent.grades for extent in extents)))
-            options = count_features(paths, options, extents)
+            options = count_features(files, options, extents)
     elif job.classes is None and not columns.parts:
-        tasks = [([path], options, columns) for path in paths]
-        words = sum(cluster.run(find_words, tasks, paths, "ordspan-grades"), Counter())
-    return Run(replace(job, **vars(options)), dask=True, words=words)
+        tasks = [([path], options, columns) for path in files]
+        words = sum(cluster.run(find_words, tasks, files, "ordspan-grades"), Counter())
+    return Run(replace(job, **vars(options)), words=words)
 
 
-def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
-    """Count the rows, train in rounds and write the model."""
-    progress = run.progress
-    decimals = {os.path.abspath(path): sign for path, sign in run.reader.decimals.items()}
-    reader = cluster.share(replace(run.reader, first=None, decimals=decimals), "ordspan-reader")
-    counts = cluster.run(count, [(reader, path) for path in paths], paths, "ordspan-count")
+def fit(cluster: Cluster, run: Run, report: Report) -> None:
+    """Count the rows, and train in rounds."""
+    files, progress = list(run.reader.files), run.progress
+    reader = cluster.share(replace(run.reader, first=None), "ordspan-reader")
+    counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
     run.labels += sum(labels)
     run.bad.count = sum(part.count for part in bad)
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
     progress.good, run.reader.unlabelled = int(run.labels[0].sum()), sum(unlabelled)
-    if not progress.good:
-        raise FileError(f"{run.files[0]}: no usable row in any file; {run.bad.summary()}")
-    run.check_skipped()
-    refuse_separate_grades(run.files, labels)
+    run.check_rows()
+    refuse_separate_grades(files, labels)
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
-    blocks = [(path, read(reader, path)) for path in paths]
+    blocks = [(path, read(reader, path)) for path in files]
 
     def forward(done: Progress) -> None:
         share = (done.round - 1 + done.done / done.blocks) / done.rounds
         report(round(progress.good * done.rounds * share), done.mae, share)
 
-    run.model = run.new_model(None)
+    run.model = run.new_model()
     model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
     run.model.calibration = train(
         cluster,
@@ -186,8 +180,7 @@ def _fit(cluster: Cluster, run: Run, paths: list[str], report: Report) -> None:
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)
     run.note_kept(progress.good - model.rounds_[-1].rows)
-    run.model.training["blocks"] = len(paths)
-    run.write()
+    run.model.training["blocks"] = len(files)
 
 
 def refuse_separate_grades(files: Sequence[str], counts: Sequence[Any]) -> None:

@@ -95,7 +95,7 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
     if not found:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
-        raise FileError("standard input cannot be combined with files; give one or the other")
+        raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
     return found
 
 
