@@ -187,5 +187,5 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
         except FileError as error:
             raise CorruptFile(str(error)) from None
     if not grades:
-        raise CorruptFile(f"no rows in {', '.join(map(str, paths))}")
+        raise CorruptFile(f"{paths[0]}: the file is empty")
     return np.concatenate(values), np.concatenate(grades).astype(np.int64)
