@@ -74,8 +74,7 @@ class FileOptions:
             raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
         if self.encoding is not None:
             try:
-                codecs.getincrementaldecoder(self.encoding)
-                b"".decode(self.encoding)  # some codecs, such as rot13, do not decode text
+                codecs.getincrementaldecoder(self.encoding)().decode(b"").encode()  # rot13 cannot
             except (LookupError, UnicodeError):
                 raise ValueError(
                     f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -21,7 +21,7 @@ from polars.exceptions import ComputeError, PanicException, PolarsError
 from ordspan.labels.forms import is_number
 from ordspan.tables.files import UNSURE, FileOptions, format_of, sizes_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, without_codes
-from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError
+from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.tables.text import (
     LONGEST_LINE,
     N_SPANS,
@@ -133,14 +133,11 @@ class Table:
 class TextTable(Table):
     """Lines of text, parsed by Polars in blocks; a pipe can be read once."""
 
-    quoted = False
+    quoted, delimiter = False, ","
     patient = True  # whether to wait for many lines of a pipe
-
-    def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
-        self._begin = 0  # first byte below the header
-        self._opened: Text | None = None  # the pipe
-        self._as_text: set[str] = set()  # columns that are not all plain numbers
-        super().__init__(path, options, pipe)
+    _begin = 0  # first byte below the header
+    _opened: Text | None = None  # the pipe
+    _as_text: frozenset[str] = frozenset()  # columns that are not all plain numbers
 
     def _text(self) -> Text:
         """The file, opened again, or the pipe."""
@@ -162,17 +159,19 @@ class TextTable(Table):
         pieces[0] = pieces[0][self._begin :]
         if len(pieces) > 1 and not whole and self.quoted:  # one may begin within quotes
             pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
-        from_start = whole or len(pieces) == 1
         try:
-            return self._good_rows(b"".join(pieces), from_start), whole
+            table = self._good_rows(b"".join(pieces), whole or len(pieces) == 1)
         except FileError:
-            if from_start:
+            if whole or len(pieces) == 1:
                 raise
-        tables = []
-        for piece in pieces:
-            with suppress(FileError):
-                tables.append(self._good_rows(piece, from_start))
-        return pl.concat(tables), whole
+            tables = []
+            for piece in pieces:
+                with suppress(FileError):
+                    tables.append(self._good_rows(piece, from_start=False))
+            table = pl.concat(tables)
+        self.names = table.columns  # a first line of JSON may lack some
+        self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
+        return table, whole
 
     def _good_rows(self, content: bytes, from_start: bool) -> pl.DataFrame:
         """The rows that can be read; the first fault is kept, and letters that are lost noted."""
@@ -214,10 +213,8 @@ class TextTable(Table):
             return block, *self._read(block[0], wanted)
         except PolarsError:
             table, faults = self._read_text(block[0], list(types))
-        for name, kind in types.items():
-            numbers = table[name].cast(FLOAT, strict=False) if kind == FLOAT else table[name]
-            if numbers.null_count() > table[name].null_count():
-                self._as_text.add(name)  # of the next blocks too
+        numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
+        self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
         return block, table, faults
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
@@ -254,7 +251,7 @@ class CsvTable(TextTable):
         n_lines, below = reader.line_num, [""]
         with suppress(csv.Error):  # a bad row
             below = next((cells for cells in reader if cells), below)
-        names = self._distinct(header, below)
+        names = self.untyped = self._distinct(header, below)
         n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped)
         rest = text.head.split(b"\n", n_lines)
         self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
@@ -264,13 +261,6 @@ class CsvTable(TextTable):
         if self.delimiter != "," and self._options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return names
-
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows; the decimal sign is found in them."""
-        table, whole = super()._sample(size)
-        self.untyped = self.names
-        self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
-        return table, whole
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         if content.count(b'"') % 2:
@@ -343,15 +333,11 @@ def find_delimiter(head: str) -> str:
 
     def agreement(delimiter: str) -> tuple[float, int]:
         """Share of the first records with as many fields as the header, and that number."""
-        records = csv.reader(lines, delimiter=delimiter)
-        counts = [len(cells) for cells in records if cells]
-        if not counts or counts[0] < 2:
-            return 0.0, 1
-        agree = Counter(counts)[counts[0]] / len(counts)
-        return (round(agree, 1), counts[0]) if agree >= 0.5 else (0.0, 1)
+        counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter) if cells] or [1]
+        agree = counts.count(counts[0]) / len(counts)
+        return (round(agree, 1), counts[0]) if agree >= 0.5 and counts[0] > 1 else (0.0, 1)
 
-    best = max(DELIMITERS, key=agreement)
-    return best if agreement(best) > (0.0, 1) else DELIMITERS[0]
+    return max(DELIMITERS, key=agreement)
 
 
 class JsonTable(TextTable):
@@ -362,12 +348,6 @@ class JsonTable(TextTable):
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
         return self._read_text(head, None)[0].columns
-
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """Rows spread over the file, with keys that the first lines may not have."""
-        table, whole = super()._sample(size)
-        self.names = table.columns
-        return table, whole
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         return pl.read_ndjson(content, schema=dict(types)), {}
@@ -452,45 +432,41 @@ class ExcelTable(WholeTable):
         import fastexcel
 
         how: Any = {"header_row": None, "skip_rows": 0, "dtypes": "string"}
-        try:
+        with damage_reported(
+            self.path, "not an Excel workbook, or damaged", fastexcel.FastExcelError
+        ):
             book = fastexcel.read_excel(self.path)
             sheets, sheet = book.sheet_names, self._options.sheet
+            if sheet is None and len(sheets) == 1:
+                sheet = sheets[0]
             alike = [name for name in sheets if sheet and name.lower() == sheet.lower()]
-            if sheet not in sheets and len(alike) == 1:
-                sheet = alike[0]
-            if sheet not in sheets and (sheet is not None or len(sheets) > 1):
+            if sheet not in sheets and len(alike) != 1:
                 has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
                 raise FileError(
                     f"{self.path}: the workbook has {has}; choose one of {', '.join(sheets)} with "
                     + hint("sheet=", "--sheet NAME")
                 )
-            cells = book.load_sheet(sheet or 0, **how).to_polars()
-        except fastexcel.FastExcelError as error:
-            why = str(error).partition("\n")[0]
-            raise FileError(f"{self.path}: not an Excel workbook, or damaged ({why})") from None
-        filled = cells.select((pl.all().is_not_null() & (pl.all() != "")).fill_null(value=False))
-        counts = filled.sum_horizontal() if cells.width else pl.Series([], dtype=pl.UInt32())
-        header = self._header_row(cells, counts)
+            cells = book.load_sheet(sheet if sheet in sheets else alike[0], **how).to_polars()
+        if cells.height < (self._options.header_row or 1):
+            raise FileError(f"{self.path}: the sheet has only {cells.height} rows")
+        counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
+        header = (self._options.header_row or self._header_row(cells, counts)) - 1
         below = pl.int_range(cells.height, eager=True) > header
-        names = cells.row(header) if cells.height > header else ()
-        self.untyped = self._keep(cells.filter(below & (counts > 0)), names)
-        return self.untyped
+        names = self.untyped = self._keep(cells.filter(below & (counts > 0)), cells.row(header))
+        return names
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
         """The row that names the columns: the first that is not mostly empty, as titles are."""
-        if self._options.header_row is not None:
-            return self._options.header_row - 1
-        most: Any = counts.max() or 0
-        found = (2 * counts >= most).arg_max() or 0
-        if (counts[:found] > 0).any():
-            numbers = [cell for cell in cells.row(found) if cell and is_number(cell)]
+        found = ((2 * counts >= counts.max()).arg_max() or 0) + 1
+        if (counts[: found - 1] > 0).any():
+            numbers = [cell for cell in cells.row(found - 1) if cell and is_number(cell)]
             if numbers:
                 give = hint("header_row=", "--header-row N")
                 raise FileError(
                     f"{self.path}: which row names the columns? The first full one, row "
-                    f"{found + 1}, holds {numbers[0]!r}; give {give}"
+                    f"{found}, holds {numbers[0]!r}; give {give}"
                 )
-            self.notes.append(f"the columns are named in row {found + 1} of the sheet")
+            self.notes.append(f"the columns are named in row {found} of the sheet")
         return found
 
 
@@ -503,13 +479,12 @@ class SurveyTable(WholeTable):
         sizes_of([self.path])  # raises if it is missing
         is_stata = format_of(self.path, self._options) == "dta"
         read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
-        try:
+        errors = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError)
+        kind = "a Stata" if is_stata else "an SPSS"
+        with damage_reported(self.path, f"not {kind} file, or damaged", *errors):
             how: Any = {"output_format": "polars"}
             about = read(self.path, metadataonly=True, user_missing=True, **how)[1]
             cells = read(self.path, **how)[0]
-        except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError) as error:
-            kind = "a Stata" if is_stata else "an SPSS"
-            raise FileError(f"{self.path}: not {kind} file, or damaged ({error})") from None
         partly = []
         for column in cells:
             labels = about.variable_value_labels.get(column.name, {})
@@ -519,10 +494,8 @@ class SurveyTable(WholeTable):
                 for code in sorted(labels)
                 if not any(span["lo"] <= code <= span["hi"] for span in gone)
             }
-            if (
-                column.dtype == FLOAT
-                and not ((column % 1 != 0) | (column.abs() > MOST_EXACT)).any()
-            ):
+            whole = column.dtype == FLOAT and not (column % 1 != 0).any()
+            if whole and not (column.abs() > MOST_EXACT).any():
                 column = column.cast(pl.Int64())
             values = set(column.drop_nulls().unique())
             if words and values <= words.keys() and len({*words.values()}) == len(words):
@@ -574,14 +547,10 @@ class ParquetTable(Table):
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
         return sizes, schema
 
-    @contextmanager
-    def _damage_reported(self, what: str = "damaged") -> Iterator[None]:
+    def _damage_reported(self, what: str = "damaged") -> Any:
         from pyarrow import ArrowException
 
-        try:
-            yield
-        except (ArrowException, OSError, UnicodeDecodeError) as error:
-            raise FileError(f"{self.path}: {what} ({error}); copy it again") from None
+        return damage_reported(self.path, what, ArrowException, OSError, UnicodeDecodeError)
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         """Batches of some row groups."""

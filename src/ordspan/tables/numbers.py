@@ -16,8 +16,7 @@ EMPTY = (
     *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
 )
 """Cells that stand for a missing number."""
-SIGNED = r"^[-+]?[0-9]*{}[0-9]+(?:[eE][-+]?[0-9]+)?$"
-FORMS = {",": SIGNED.format(","), ".": SIGNED.format(r"\.")}
+NUMBER = r"^[-+]?[0-9]*[.,]?[0-9]+(?:[eE][-+]?[0-9]+)?$"
 ENOUGH_CELLS, MIXED = 2000, 0.05
 GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
@@ -96,24 +95,23 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
     shown = {",": "", ".": ""}  # a cell with each sign
-    unclear = ""  # a cell whose sign may stand between thousands
-    clear = False
+    unclear, clear = "", False  # a cell whose sign may stand between thousands; whether one cannot
     for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
-        if column.dtype != TEXT or not column.str.contains("[.,]").any():
+        if column.dtype != TEXT:
             continue
         cells = column.str.strip_chars()
-        cells = cells.filter(~is_empty(cells))
-        signs = {sign: cells.filter(cells.str.contains(form)) for sign, form in FORMS.items()}
-        whole = int(cells.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
-        n_numbers = sum(map(len, signs.values())) + int(cells.str.contains(r"^[-+]?[0-9]+$").sum())
-        for sign, some in signs.items() if 2 * n_numbers >= len(cells) else ():
-            if not len(some):
-                continue
-            shown[sign] = shown[sign] or some[0]
-            if not some.str.contains(GROUPED).all():
-                clear = True
-            elif sign == "," or delimiter == ";" or whole > MIXED * len(some):
-                unclear = unclear or some[0]  # such as 1.050 beside 999, but no 1.05
+        numbers = cells.filter(cells.str.contains(NUMBER).fill_null(value=False))
+        signed = numbers.filter(numbers.str.contains("[.,]"))
+        if not len(signed) or 2 * len(numbers) < len(cells) - int(is_empty(cells).sum()):
+            continue
+        for sign in shown:
+            some = signed.filter(signed.str.contains(sign, literal=True))
+            shown[sign] = shown[sign] or (some[0] if len(some) else "")
+        n_whole = int(numbers.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
+        if not signed.str.contains(GROUPED).all():
+            clear = True
+        elif shown[","] or delimiter == ";" or n_whole > MIXED * len(signed):
+            unclear = unclear or signed[0]  # such as 1.050 beside 999, but no 1.05
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if shown[","] and shown["."]:
         raise FileError(

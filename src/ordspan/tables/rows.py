@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
@@ -35,6 +36,16 @@ class FileError(ValueError):
 
 class RowError(ValueError):
     """A row of a file that cannot be used; the message has its place, its value and a remedy."""
+
+
+@contextmanager
+def damage_reported(path: str, what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Report errors of the libraries that read a file as a `FileError`."""
+    try:
+        yield
+    except errors as error:
+        why = str(error).partition("\n")[0]
+        raise FileError(f"{path}: {what} ({why}); copy it again") from None
 
 
 class Cursor(NamedTuple):

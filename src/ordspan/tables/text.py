@@ -8,12 +8,12 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ordspan.tables.rows import FileError
+from ordspan.tables.rows import FileError, damage_reported
 from ordspan.wording import hint
 
 Block = tuple[bytes, int, float]
@@ -22,7 +22,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 BLOCK_BYTES = 1 << 23
-LONGEST_LINE, LOOK_AHEAD = 1 << 26, 1 << 16
+LONGEST_LINE = 1 << 26
 N_SPANS = 32  # places of a large file that a sample takes rows from
 STDIN = "-"
 PACKED = (".gz", ".zst")
@@ -83,8 +83,7 @@ class Text:
             head = head.removeprefix(b"\xef\xbb\xbf")
         self._begin = len(mark) if self._decoder is None else 0
         self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
-        with self._damage_reported():
-            self.head = self._decoded(head)
+        self.head = self._decoded(head)
         if b"\0" in self.head[:4096]:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
@@ -97,28 +96,22 @@ class Text:
                 "with the line ends of Windows or Unix"
             )
 
-    @contextmanager
-    def _damage_reported(self) -> Iterator[None]:
-        try:
-            yield
-        except UnicodeError as error:
-            raise FileError(f"{self.path}: the text is not {self.encoding} ({error})") from None
-        except (OSError, EOFError, zlib.error) as error:
-            if not self.path.lower().endswith(PACKED):
-                raise
-            raise FileError(f"{self.path}: damaged or truncated ({error}); copy it again") from None
+    def _damage_reported(self) -> AbstractContextManager[None]:
+        packed = self.path.lower().endswith(PACKED)
+        errors = (OSError, EOFError, zlib.error) if packed else ()
+        return damage_reported(self.path, "damaged or truncated", *errors)
 
     def _read_bytes(self) -> bytes:
-        """The next bytes: a block of a file, up to a line end; of a pipe, what has arrived."""
+        """The next bytes: a block of a file; of a pipe, what has arrived."""
         if self.path == STDIN:
             return bytes(self._raw.read1(BLOCK_BYTES))
-        got = bytes(self._file.read(BLOCK_BYTES))
-        if self._file is not self._raw or len(got) < BLOCK_BYTES:
-            return got
-        return got + bytes(self._raw.readline(LOOK_AHEAD))  # the next block need not be copied
+        return bytes(self._file.read(BLOCK_BYTES))
 
     def _decoded(self, got: bytes) -> bytes:
-        return got if self._decoder is None else self._decoder.decode(got, final=not got).encode()
+        if self._decoder is None:
+            return got
+        with damage_reported(self.path, f"the text is not {self.encoding}", UnicodeError):
+            return self._decoder.decode(got, final=not got).encode()
 
     def first_lines(self, n_lines: int) -> bytes:
         """So many lines, if there are, which can be read again; may wait for a pipe."""
