@@ -1,4 +1,4 @@
-"""The command `ordspan`, also as `python -m ordspan`."""
+"""The command `ordspan`, which `python -m ordspan` runs as well: its start and its end."""
 
 import atexit
 import os

@@ -61,12 +61,12 @@ def figure_svg(figure: Any, alt: str) -> str:
     inside = inside[inside.index(">", inside.index("<svg")) + 1 :]
     used = set(re.findall(r"#(\w+)", inside))
 
-    def tidy(tag: re.Match[str]) -> str:
+    def clean(tag: re.Match[str]) -> str:
         text = re.sub(r' id="([\w.]+)"', lambda name: name[0] if name[1] in used else "", tag[0])
         text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+", "", text)
         return re.sub("#[0-9a-f]{6}", lambda c: COLORS.get(c[0], c[0]), text)
 
-    inside = re.sub(r"<[^>]*>", tidy, inside)  # what is written between tags stays as it is
+    inside = re.sub(r"<[^>]*>", clean, inside)  # what is written between tags stays as it is
     box = f'viewBox="0 0 {0.75 * width:g} {0.75 * height:g}" style="max-width: {width:g}px"'
     return f'<svg role="img" aria-label="{escape(alt)}" {box}>{inside}'
 

@@ -94,7 +94,7 @@ def install_hint(module: str | None) -> str:
 
 @contextmanager
 def report_missing() -> Iterator[None]:
-    """Say how to install an optional package that is missing; also a decorator."""
+    """Say how to install an optional package that is missing, as a context or a decorator."""
     try:
         yield
     except ModuleNotFoundError as error:

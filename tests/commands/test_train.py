@@ -422,7 +422,7 @@ GOING_ON = [
     (
         TABLE,
         ["--C", "2"],
-        "(--C) cannot be given with start= (--from), because the model decides it",
+        "(--C) cannot be given with start= (--from), because the model fixes it",
     ),
     (TABLE, ["--grades", "1..4"], "(--grades) cannot be given with start= (--from)"),
     (TABLE, ["--drop", "x1"], "(--drop) cannot be given with start= (--from)"),

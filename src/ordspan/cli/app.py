@@ -1,4 +1,4 @@
-"""The command line app, and commands made from jobs. Heavy imports are left to the commands."""
+"""How every command runs: options from its job, progress, errors. Commands import what is heavy."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 from ordspan.cli.app import prints
 from ordspan.cli.printing import print_notes, print_skipped, say
 from ordspan.commands.jobs import TrainJob
+from ordspan.wording import plural
 
 MAX_GRADES = 10
 """Grades to print."""
@@ -38,7 +39,7 @@ def train(summary: dict[str, Any]) -> None:
         f"{summary['rows'] // passes:,} rows"
         f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
         f"{f' in {passes} passes,' * (passes > 1)} in "
-        f"{summary['seconds']:.1f} s, {n_features} feature{'s' * (n_features != 1)}, "
+        f"{summary['seconds']:.1f} s, {plural(n_features, 'feature')}, "
         f"{n_classes} grades: {', '.join(classes)}."
     )
     print_notes(summary["notes"])
@@ -53,18 +54,20 @@ def train(summary: dict[str, Any]) -> None:
         best = held_out["best_constant"]["mae"]
         say(f"On {held_out['rows']:,} held-out rows:")
         say("  " + compared(held_out["mae"], best["value"], best["grade"]))
-        for held in (r for r in held_out.get("ranges", ()) if r["coverage"] == SHOWN_COVERAGE):
+        for level in held_out.get("ranges", ()):
+            if level["coverage"] != SHOWN_COVERAGE:
+                continue
             say(
                 f"  {100 * SHOWN_COVERAGE:.0f} % ranges hold the grade of "
-                f"{100 * held['expected']:.1f} % of the rows and span {held['mean_width']:.1f} "
+                f"{100 * level['expected']:.1f} % of the rows and span {level['mean_width']:.1f} "
                 "grades on average."
             )
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))
-    if (found := summary["explained_by"]) is not None:
+    if (leak := summary["explained_by"]) is not None:
         say(
-            f"{found['column']!r} alone explains {100 * found['share']:.0f} % of this; is it known "
+            f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this; is it known "
             "before the grade is?"
         )
     say(f"Written to {summary['model']}.")

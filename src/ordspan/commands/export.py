@@ -212,8 +212,8 @@ def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats
         terms.append(graph.add("MatMul", value, weights[:at]))
     if gaps := [recipe.numbers.index(name) for name in recipe.missing_indicators]:
         missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
-        marks = graph.add("Gather", missing, gaps, axis=1)
-        terms.append(graph.add("MatMul", marks, weights[at : at + len(gaps)]))
+        indicators = graph.add("Gather", missing, gaps, axis=1)
+        terms.append(graph.add("MatMul", indicators, weights[at : at + len(gaps)]))
         at += len(gaps)
     for place, (_, words) in enumerate(recipe.words):
         index = graph.add(

@@ -223,7 +223,7 @@ def make_job(kind: type[J], given: Mapping[str, Any]) -> J:
         if "start" in given and about[name].of in (MODEL, LEARNER):
             raise ValueError(
                 f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
-                f"{hint('start=', '--from')}, because the model decides it"
+                f"{hint('start=', '--from')}, because the model fixes it"
             )
     return kind(**given)
 

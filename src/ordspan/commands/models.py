@@ -124,9 +124,7 @@ def labels_to_learn(job: TrainJob) -> LabelColumns:
     sizes_of(files)  # raises if a file is missing
     sparse = is_svmlight(files[0], job.options)
     if sparse and columns.names() not in ([], [LABEL]):
-        raise ValueError(
-            f"{job.files[0]}: svmlight rows start with their grade; name no label column"
-        )
+        raise ValueError(f"{job.files[0]}: svmlight rows start with their grade; leave out --label")
     if not columns.names() and not sparse:
         ends = hint("lower= and upper=", "--lower and --upper")
         raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")

@@ -204,10 +204,12 @@ def parkinson(*, motor_updrs: bool = False, subject: bool = False) -> Dataset:
     """
     names, table, source = unpack_table("parkinson")
     is_kept = {"total_UPDRS": False, "motor_UPDRS": motor_updrs, "subject#": subject}
-    kept = [column for column, name in enumerate(names) if is_kept.get(name, True)]
+    columns = [column for column, name in enumerate(names) if is_kept.get(name, True)]
     ranks = bin_ranks(table[:, names.index("total_UPDRS")], PARKINSON_EDGES)
-    features = tuple(names[column] for column in kept)
-    return Dataset("parkinson", standardise(table.take(kept, axis=1)), ranks, 4, features, source)
+    features = tuple(names[column] for column in columns)
+    return Dataset(
+        "parkinson", standardise(table.take(columns, axis=1)), ranks, 4, features, source
+    )
 
 
 def income() -> dict[str, NDArray[Any]]:

@@ -45,7 +45,7 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> tuple[Blocks, A
             )
     X = X if is_frame(X) else whole_rows(X)
     y = _aligned(X, y)
-    rows, labels = _pieces(X), _pieces(y)
+    rows, labels = _blocks(X), _blocks(y)
     if len(rows) != len(labels):
         raise ValueError(
             f"X has {len(rows)} blocks and y has {len(labels)}; split both the same way, for "
@@ -57,11 +57,11 @@ def blocks_of(cluster: Cluster, X: Any, y: Any, classes: Any) -> tuple[Blocks, A
         import pandas as pd
 
         sample = pd.DataFrame(sample, columns=list(X.columns))
-    found = []
+    grades = []
     if classes is None:
-        found = cluster.run(_distinct, [(part,) for part in labels], names, "ordspan-labels")
+        grades = cluster.run(_distinct, [(block,) for block in labels], names, "ordspan-labels")
     pairs = zip(rows, labels, strict=True)
-    return list(zip(names, pairs, strict=True)), sample, _union(found, classes)
+    return list(zip(names, pairs, strict=True)), sample, _union(grades, classes)
 
 
 def _aligned(X: Any, y: Any) -> Any:
@@ -76,11 +76,11 @@ def _aligned(X: Any, y: Any) -> Any:
     return y.rechunk({0: X.chunks[0]})
 
 
-def _pieces(collection: Any) -> list[Delayed]:
+def _blocks(collection: Any) -> list[Delayed]:
     # not optimised: X and y would no longer share inputs, and Dask could fuse different numbers
     # of Parquet files for X and for y
-    pieces = collection.to_delayed(optimize_graph=False)
-    return pieces.ravel().tolist() if isinstance(pieces, np.ndarray) else pieces
+    blocks = collection.to_delayed(optimize_graph=False)
+    return blocks.ravel().tolist() if isinstance(blocks, np.ndarray) else blocks
 
 
 def _distinct(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -90,17 +90,17 @@ def _distinct(y: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     return distinct(labels), order
 
 
-def _union(found: list[tuple[NDArray[Any], NDArray[Any] | None]], classes: Any) -> NDArray[Any]:
+def _union(grades: list[tuple[NDArray[Any], NDArray[Any] | None]], classes: Any) -> NDArray[Any]:
     """The grades of all blocks, by the rules of ``fit``."""
-    orders = [order for _, order in found if order is not None]
+    orders = [order for _, order in grades if order is not None]
     for order in orders:
         if not np.array_equal(order, orders[0]):
             raise ValueError(
                 f"blocks differ in the order of their grades, {shown(orders[0])} and "
                 f"{shown(order)}; give classes=[...]"
             )
-    parts = [labels for labels, _ in found if labels.size]
-    labels = np.unique(np.concatenate(parts)) if parts else np.empty(0)
+    some = [labels for labels, _ in grades if labels.size]
+    labels = np.unique(np.concatenate(some)) if some else np.empty(0)
     return find_classes(labels, orders[0] if orders else None, classes)
 
 
@@ -135,7 +135,7 @@ def predict(model: Any, X: Any) -> Any:
     if not isinstance(X, da.Array):
         raise TypeError(
             f"X is a {type(X).__name__}; distributed.predict takes Dask arrays and data frames, "
-            "model.predict takes the rest"
+            "model.predict other rows"
         )
     rows = whole_rows(X)
     if rows.shape[1] != model.n_features_in_:

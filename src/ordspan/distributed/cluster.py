@@ -130,12 +130,12 @@ class Cluster:
     def _problem(self) -> str:
         """Why no result may ever arrive; empty if one may."""
         try:
-            known = self.client.sync(
+            scheduler = self.client.sync(
                 self.client.scheduler.identity, callback_timeout=self.timeout / 2
             )
         except (TimeoutError, OSError, RuntimeError, AttributeError) as error:
             raise self._lost_scheduler(error) from None
-        workers, seconds = known["workers"].values(), f"for {self.timeout / 2:g} s"
+        workers, seconds = scheduler["workers"].values(), f"for {self.timeout / 2:g} s"
         if not workers:
             return f"no worker {seconds}"
         paused = sum(worker["status"] == "paused" for worker in workers)

@@ -136,19 +136,19 @@ class OrdinalEstimator(BaseOrdinal):
         return before is None or not all(map(operator.is_, before, self._parameters()))
 
     def _classes_for_partial_fit(
-        self, labels: Labels, order: Any, given: Any, first: bool
+        self, labels: Labels, order: Any, classes: Any, first: bool
     ) -> NDArray[Any]:
         if first:
-            given = self.classes if given is None else given
-            if given is None and order is None:
+            classes = self.classes if classes is None else classes
+            if classes is None and order is None:
                 raise ValueError(
                     "classes must be given in the first call of partial_fit: the first "
                     "batch may not contain every grade"
                 )
-            return find_classes(labels, order, given)
-        if given is not None and not np.array_equal(np.asarray(given), self.classes_):
+            return find_classes(labels, order, classes)
+        if classes is not None and not np.array_equal(np.asarray(classes), self.classes_):
             raise ValueError(
-                f"classes {shown(np.asarray(given))} differ from those of the first call of "
+                f"classes {shown(np.asarray(classes))} differ from those of the first call of "
                 f"partial_fit or fit, {shown(self.classes_)}; the grades of a fitted model are "
                 "fixed: leave classes out, or start a new model"
             )

@@ -25,7 +25,9 @@ CURRENCY = (
     r"(?:US\$|\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
     r"|KRW|TRY|SGD|HKD|kr|zł|Kč)"
 )
-DRESSED = rf"^[-+−]?\s*{CURRENCY}?\s*[-+−]?[0-9](?:[0-9.,]|[{GAPS}][0-9])*\s*(?:[%‰]|{CURRENCY})?$"
+FORMATTED = (
+    rf"^[-+−]?\s*{CURRENCY}?\s*[-+−]?[0-9](?:[0-9.,]|[{GAPS}][0-9])*\s*(?:[%‰]|{CURRENCY})?$"
+)
 """A number with a currency, a per cent sign, or signs between its thousands."""
 
 
@@ -128,12 +130,12 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     return sign
 
 
-def why_dressed(cells: pl.Series) -> str:
+def why_formatted(cells: pl.Series) -> str:
     """What is wrong with cells such as $1,234 or 12 %, if most are of that kind."""
     cells = cells.filter(~is_empty(cells))
-    dressed = cells.filter(cells.str.contains(DRESSED))
-    if not len(cells) or 2 * len(dressed) < len(cells):
+    formatted = cells.filter(cells.str.contains(FORMATTED))
+    if not len(cells) or 2 * len(formatted) < len(cells):
         return ""
-    odd = dressed.filter(~dressed.str.contains(r"^[-+]?[0-9.]+$"))
-    example = (odd if len(odd) else dressed)[0]
+    odd = formatted.filter(~formatted.str.contains(r"^[-+]?[0-9.]+$"))
+    example = (odd if len(odd) else formatted)[0]
     return f"holds numbers written as text, such as {example!r}; write plain numbers"

@@ -19,7 +19,7 @@ from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
-from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_dressed
+from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
 from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.sentences import are_sentences, frequent_terms
 from ordspan.tables.text import STDIN
@@ -143,10 +143,10 @@ class Profile:
         if n_numbers < n_stray:
             if _are_dates(there):
                 return HAS_DATES
-            if dressed := why_dressed(cells):
+            if why := why_formatted(cells):
                 how = f"{columns_hint('drop', name)}, or take it as words with "
                 self.problems.append(
-                    f"{self.path}: column {name!r} {dressed}, or leave it out with {how}"
+                    f"{self.path}: column {name!r} {why}, or leave it out with {how}"
                     + columns_hint("text", name)
                 )
             return WORDS
@@ -264,7 +264,7 @@ def plan_columns(
     chosen = [name for name in chosen if name not in left_out]
     _check_usable(profile, {name: kinds[name] for name in chosen}, left_out)
     numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
-    gaps = [n for n in numbers if profile.n_missing(n)]
+    incomplete = [n for n in numbers if profile.n_missing(n)]
     texts = [name for name in chosen if kinds[name] == WORDS]
     vocabularies = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
     # the words of a pipe are not known beforehand
@@ -275,7 +275,7 @@ def plan_columns(
     ]
     recipe = Recipe(
         numbers,
-        tuple(gaps) if choice.missing == "mean" else (),
+        tuple(incomplete) if choice.missing == "mean" else (),
         tuple((name, tuple(vocabularies[name])) for name in texts if name not in hashed),
         tuple(hashed),
         choice.hash_bits,

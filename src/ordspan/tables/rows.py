@@ -157,7 +157,7 @@ class Batch:
         return f"{self.path}, row {self.rows[row]}"
 
     def only(self, rows: Any) -> Batch:
-        """Some rows of the batch.
+        """The batch cut to some of its rows.
 
         Parameters
         ----------
@@ -190,8 +190,8 @@ class BadRows:
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
-            known = " or ".join(POLICIES[:2])
-            raise ValueError(f"on_bad_row must be {known}, got {self.policy!r}")
+            choices = " or ".join(POLICIES[:2])
+            raise ValueError(f"on_bad_row must be {choices}, got {self.policy!r}")
 
     def take_from(self, batch: Batch, faults: Faults) -> Batch:
         """The batch without its bad rows, or with the reasons where they are kept."""

@@ -72,7 +72,7 @@ class Stream:
 
     @property
     def notes(self) -> list[str]:
-        """What you may not expect, found by the preview or, such as new words, by reading."""
+        """What you may not expect of a sample of the files, or of the rows read so far."""
         what = self._reader.sorted_by
         order = f"neighbouring rows are alike in {what}; shuffle them before learning"
         return [*self._reader.notes, *([order] if what else []), *self.encoder.unseen_notes()]
@@ -120,7 +120,7 @@ def stream(
         Raise an error at the first bad row, or skip bad rows and count them.
     standardise : bool
         Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
-        a preview of the files; for standard input, from the rows up to each one.
+        a sample of the files; for standard input, from the rows up to each one.
     **options
         How to read the files and their columns, as in `ordspan.train_files`: ``features``,
         ``drop``, ``text``, ``hashed``, ``hash_bits``, ``missing``, ``format``, ``delimiter``,
@@ -129,7 +129,7 @@ def stream(
     Returns
     -------
     Stream
-        An iterable of `Batch`; also has ``classes``, ``feature_names`` and ``skipped``.
+        An iterable of `Batch`, with ``classes``, ``feature_names`` and ``skipped``.
 
     Examples
     --------
@@ -149,11 +149,13 @@ def stream(
     from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import open_rows
 
-    names = ("paths", "keep", "features", "drop", "text", "hashed")
-    given: Any = {"paths": paths, "keep": keep, "standardise": standardise} | options
-    given |= {n: [given[n]] for n in names if isinstance(given.get(n), str | Path)}
-    opening = {one.name: given.pop(one.name) for one in fields(FileOptions) if one.name in given}
-    files, keep = given.pop("paths"), given.pop("keep")
+    lists = ("paths", "keep", "features", "drop", "text", "hashed")
+    arguments: Any = {"paths": paths, "keep": keep, "standardise": standardise} | options
+    for name in lists:
+        if isinstance(arguments.get(name), str | Path):
+            arguments[name] = [arguments[name]]
+    opening = {f.name: arguments.pop(f.name) for f in fields(FileOptions) if f.name in arguments}
+    files, keep = arguments.pop("paths"), arguments.pop("keep")
     columns = LabelColumns(label, lower, upper)
-    how = (FileOptions(**opening), columns, ColumnChoice(**given), classes, on_bad_row)
+    how = (FileOptions(**opening), columns, ColumnChoice(**arguments), classes, on_bad_row)
     return Stream(open_rows(files, *how, group, keep))
