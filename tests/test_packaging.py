@@ -164,5 +164,5 @@ def test_a_missing_extra_is_told_in_one_line_with_the_way_out(tmp_path):
     for package, _, line in MISSING:
         assert package in needs(re.search(r"ordspan\[(.*)\]", line)[1])
     result = run("--version", code=without(["typer"], COMMAND))
-    assert result.stderr == "the command line needs typer: pip install 'ordspan[cli]'\n"
+    assert result.stderr == "error: this needs typer: pip install 'ordspan[cli]'\n"
     assert result.returncode == 1

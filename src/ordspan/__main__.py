@@ -1,55 +1,53 @@
 """The command `ordspan`, which `python -m ordspan` runs as well: its start and its end."""
 
-import atexit
 import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from types import FrameType
 
 from ordspan.commands.stopping import is_fragile
+from ordspan.wording import report_missing
 
 INTERRUPTED = 130
-status = 1  # exit status unless the command ends normally
 
 
 def main() -> None:
-    """Run the command line as the whole process."""
-    global status
-    atexit.register(leave)  # registered first, called last
+    """Run the command line as the whole process.
+
+    It ends without finalising the interpreter: threads of Polars and pyarrow cannot be stopped,
+    and one that needs the interpreter then aborts the process ("terminate called without an active
+    exception").
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise it is ignored
         signal.signal(signal.SIGINT, interrupt)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # escape characters the terminal cannot show
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    status = 1
     try:
         run_app()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:  # before a command starts or after it ends
         os.write(2, b"\nstopped.\n")
         status = INTERRUPTED
-        sys.exit(INTERRUPTED)
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        raise
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore Ctrl-C during exit
+    except (ModuleNotFoundError, OSError) as error:  # commands report their own errors
+        print(f"error: {error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError):  # AttributeError: closed at start
+            stream.flush()
+    os._exit(status)
 
 
 def run_app() -> None:
     """Run the command line, or name the extra to install."""
-    try:
+    with report_missing():
         from ordspan.cli import app
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("typer", "rich", "click"):
-            raise
-        sys.exit(f"the command line needs {missing.name}: pip install 'ordspan[cli]'")
-    try:
-        app(prog_name="ordspan")
-    except OSError as error:  # from printing help; commands report their own errors
-        from ordspan.cli.app import flush_output
-
-        flush_output()
-        sys.exit(f"error: {error if error.strerror is None else error.strerror}")
+    app(prog_name="ordspan")
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -58,18 +56,6 @@ def interrupt(number: int, frame: FrameType | None) -> None:
         os.write(2, b"\nstopped.\n")
         os._exit(INTERRUPTED)
     raise KeyboardInterrupt
-
-
-def leave() -> None:
-    """Exit without finalising the interpreter.
-
-    Threads of Polars and pyarrow cannot be stopped, and one that needs the interpreter during
-    finalisation aborts the process ("terminate called without an active exception").
-    """
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):  # AttributeError: closed at start
-            stream.flush()
-    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ CONTROLS = re.compile(
 )
 """Control characters, text direction marks and lone surrogates, but not line breaks."""
 PACKAGES = {
-    "cli": ("polars", "pyarrow", "filelock", "matplotlib"),
+    "cli": ("typer", "rich", "polars", "pyarrow", "filelock", "matplotlib"),
     "survey": ("pyreadstat",),
     "xlsx": ("fastexcel", "xlsxwriter"),
     "onnx": ("onnx",),

@@ -77,7 +77,7 @@ def test_names_of_the_command_line_are_known_in_python_and_the_other_way_round(p
 def test_a_new_option_is_one_new_field():
     @dataclass(frozen=True)
     class Shiny(TrainJob):
-        sparkle_count: int = option(3, "How many sparkles.", least=1)
+        sparkle_count: int = option("How many sparkles.", 3, least=1)
 
     shop = typer.Typer()
     command(Shiny, "", to=shop)(lambda job, json: print(job.sparkle_count))

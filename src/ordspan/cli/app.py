@@ -197,7 +197,6 @@ def report_errors(if_stopped: str = "") -> Iterator[None]:
         say(f"\nstopped. {with_notes(stopped) or if_stopped}".rstrip(), err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        flush_output()
         raise typer.Exit from None
     except ModuleNotFoundError as missing:
         _exit_with(install_hint(missing.name))
@@ -219,23 +218,7 @@ def _exit_with(reason: str) -> NoReturn:
         say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
     except MemoryError:  # text that needs none
         os.write(2, b"error: not enough memory\n")
-    flush_output()
     raise typer.Exit(MISTAKE) from None
-
-
-def flush_output() -> None:
-    """Flush standard output; if that fails, redirect it to the null device.
-
-    Otherwise Python would flush again at exit, fail and change the exit code.
-    """
-    if sys.stdout is None:  # closed by the parent process
-        return
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:

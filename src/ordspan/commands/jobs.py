@@ -50,7 +50,7 @@ class Option(NamedTuple):
     """An option of a command: a field of its job."""
 
     help: str
-    default: Any = REQUIRED
+    default: Any = None  # or REQUIRED
     positional: bool = False  # in Python
     flags: tuple[str, ...] = ()  # on the command line; by default made from the name
     group: str | None = None  # of the help
@@ -79,17 +79,19 @@ class Option(NamedTuple):
             raise ValueError(f"{self.name} must be {limits}, got {value}")
 
 
-def option(default: Any, help: str, **about: Any) -> Any:
+def option(help: str, default: Any = None, **about: Any) -> Any:
     """A field of a job that is an option."""
     made = Option(help, default, **about)
     more = {} if default is REQUIRED else {"default": default}
     return field(**more, kw_only=not made.positional, metadata={"option": made})
 
 
+required = partial(option, default=REQUIRED, positional=True)
+argument = partial(required, argument=True)
 of_labels = partial(option, group=LABELS)
 advanced = partial(option, group=ADVANCED)
 of_model = partial(advanced, of=MODEL)
-of_learner = partial(advanced, None, of=LEARNER)
+of_learner = partial(advanced, of=LEARNER)
 of_run = partial(advanced, of=RUN)
 
 
@@ -184,7 +186,7 @@ def read_interval(text: str) -> tuple[int, float]:
     return every
 
 
-grades = partial(option, None, flags=("--grades", "--classes"), read=read_grades)
+grades = partial(option, flags=("--grades", "--classes"), read=read_grades)
 
 
 class Job:
@@ -240,30 +242,25 @@ class OpeningJob(Job):
     """How to open files."""
 
     format: str | None = advanced(
-        None,
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
         words=tuple(FORMATS),
         metavar="FORMAT",
     )
     delimiter: str | None = advanced(
-        None, "Field separator of CSV files; detected by default.", read=read_delimiter
+        "Field separator of CSV files; detected by default.", read=read_delimiter
     )
-    decimal: str | None = advanced(
-        None, "Decimal sign of text files; detected by default.", words=(".", ",")
-    )
-    encoding: str | None = advanced(
-        None, "Encoding of text files, such as utf-8 or cp1252; detected by default."
-    )
+    decimal: str | None = advanced("Decimal sign of text; detected by default.", words=(".", ","))
+    encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
     na: Any = advanced(
-        (),
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
+        (),
         read=read_list,
         metavar="CODES",
     )
-    sheet: str | None = advanced(None, "Sheet of an Excel workbook; by default, the only one.")
+    sheet: str | None = advanced("Sheet of an Excel workbook; by default, the only one.")
     header_row: int | None = advanced(
-        None, "Row of an Excel sheet that names the columns; detected by default.", least=1
+        "Row of an Excel sheet that names the columns; detected by default.", least=1
     )
 
     @property
@@ -279,7 +276,7 @@ class OpeningJob(Job):
 class FileJob(OpeningJob):
     """A job on files."""
 
-    files: Paths = option(REQUIRED, FILES_HELP, metavar="FILE", argument=True, positional=True)
+    files: Paths = argument(FILES_HELP, metavar="FILE")
     pipe = None  # a named pipe such as /dev/fd/63, which is read as standard input is
 
     def __post_init__(self) -> None:
@@ -298,31 +295,25 @@ class FileJob(OpeningJob):
 class LabelledJob(FileJob):
     """A job on rows with labels, some of which may be bad."""
 
-    label: str | None = option(
-        None, "Column of grades, or of ranges such as 3-5, >=3, at least 3, [3,5]."
-    )
+    label: str | None = option("Column of grades or of ranges such as 3-5, >=3, at least 3, [3,5].")
     lower: str | None = option(
-        None,
-        "Column with the lowest possible grade; an empty cell means no lower bound. Both ends are "
-        "included; amounts need --brackets in training.",
+        "Column with the lowest possible grade, which is included; empty cells are open ends."
     )
     upper: str | None = option(
-        None,
-        "Column with the highest possible grade; an empty cell means no upper bound. Both ends are "
-        "included; amounts need --brackets in training.",
+        "Column with the highest possible grade, which is included; empty cells are open ends."
     )
     ratings: Columns = of_labels(
-        (),
         "Columns of several judges' grades, or one of lists such as [1, 2, 2]: the label is their "
         "range, without the lowest and the highest quarter of them.",
+        (),
     )
     on_bad_row: str = advanced(
-        "raise",
         "raise: stop at the first bad row; skip: skip bad rows and count them.",
+        "raise",
         words=("raise", "skip"),
     )
     allow_skipped: float = advanced(
-        0.2, "With --on-bad-row skip: the largest share of bad rows to accept.", least=0, most=1
+        "With --on-bad-row skip: the largest share of bad rows to accept.", 0.2, least=0, most=1
     )
 
     @property
@@ -337,7 +328,7 @@ class LabelledJob(FileJob):
 class TrainJob(LabelledJob):
     """What to train, from which files, where to write the model, and how to run."""
 
-    model: FilePath = option(REQUIRED, "Where to write the model.", positional=True, of=RUN)
+    model: FilePath = required("Where to write the model.", of=RUN)
     classes: Any = grades(
         "All grades from lowest to highest: low,mid,high or 0..4; quote a name that contains a "
         "comma, or give @FILE with one grade per line. By default the numbers in the label column, "
@@ -345,54 +336,46 @@ class TrainJob(LabelledJob):
         of=MODEL,
     )
     brackets: bool = of_labels(
-        False,
         "The labels are brackets of an amount, such as $25,000 to $49,999, under 90k or 60+; "
         "--lower and --upper hold where a bracket starts and below what it ends.",
+        False,
         of=MODEL,
     )
     edges: Any = of_labels(
-        None,
         "With --brackets: the edges between the grades, such as 10k,25k,50k. By default those at "
         "which labels end.",
         read=read_list,
         of=MODEL,
     )
     cut: Any = of_labels(
-        None,
         "Labels are measurements: cut them at these values, such as 3.4,3.8,4.2, or with a single "
         "number such as 5 into so many parts of equal size.",
         read=read_list,
         of=MODEL,
     )
-    drop: Columns = option((), "Columns to leave out, comma separated.", of=MODEL)
+    drop: Columns = option("Columns to leave out, comma separated.", (), of=MODEL)
     features: Columns | None = of_model(
-        None,
         "Columns to learn from, comma separated (quote a name that contains a comma). By default "
-        "all others except ids and empty columns.",
+        "all others except ids and empty columns."
     )
-    text: Columns = of_model((), "Columns to treat as text even if they look like numbers.")
+    text: Columns = of_model("Columns to treat as text even if they look like numbers.", ())
     hashed: Columns = of_model(
-        (),
-        "Text columns to hash. By default those with very many distinct values.",
-        flags=("--hash",),
+        "Text columns to hash; by default those of very many values.", (), flags=("--hash",)
     )
     hash_bits: int = of_model(
-        12,
-        "Hash text into 2^this many features; words of sentences into at least 2^16.",
-        least=1,
-        most=24,
+        "Hash text into 2^this many features; sentences into at least 2^16.", 12, least=1, most=24
     )
-    standardise: bool = of_model(True, "Scale numbers to zero mean and unit standard deviation.")
+    standardise: bool = of_model("Scale numbers to zero mean and unit standard deviation.", True)
     missing: str = of_model(
-        "mean",
         "Missing numbers. mean: fill in the mean of the column and add an indicator feature; "
         "error: treat the row as a bad row.",
+        "mean",
         words=("mean", "error"),
     )
     learner: str = option(
-        "pa",
         "pa: linear, any size; kernel: non-linear, with a budget of support vectors; svm: the "
         "linear optimum, for data that fits in memory.",
+        "pa",
         words=("pa", "kernel", "svm"),
         of=MODEL,
     )
@@ -409,59 +392,41 @@ class TrainJob(LabelledJob):
         "slowly from many features."
     )
     kernel: str | None = of_learner(
-        "(kernel) Default rbf.",
-        words=("rbf", "linear", "poly", "sigmoid"),
+        "(kernel) Default rbf.", words=("rbf", "linear", "poly", "sigmoid")
     )
     gamma: float | str | None = of_learner(
         "(kernel) distance (default), scale, auto or a number.", read=read_gamma
     )
     degree: float | None = of_learner("(kernel) Degree of poly; default 3.")
     coef0: float | None = of_learner("(kernel) Constant of poly and sigmoid; default 0.")
-    budget: int | None = of_learner(
-        "(kernel) Maximum number of support vectors; default 500.", least=1
-    )
+    budget: int | None = of_learner("(kernel) Most support vectors to keep; default 500.", least=1)
     loss: str | None = of_learner("(svm) Default squared_hinge.", words=("hinge", "squared_hinge"))
     tol: float | None = of_learner("(svm) Relative duality gap; default 0.001.")
-    max_iter: int | None = of_learner(
-        "(svm) Maximum number of sweeps over the rows; default 1000.", least=1
-    )
+    max_iter: int | None = of_learner("(svm) Most sweeps over the rows; default 1000.", least=1)
     passes: int | None = option(
-        None,
-        "(pa, kernel) Number of passes over the files; default 1, or 10 over sentences in small "
-        "files.",
-        least=1,
+        "(pa, kernel) Passes over the files; default 1, over small files of sentences 10.", least=1
     )
     shuffle: bool | None = advanced(
-        None, "Whether to learn the rows in random order; by default, only if neighbours are alike."
+        "Whether to learn the rows in random order; by default, only if neighbours are alike."
     )
-    seed: int = advanced(0, "Seed for shuffling and for --hold-out.", least=0)
-    hold_out: float = option(
-        0.0,
-        "Share of the rows to hold out from training and evaluate on at the end.",
-        least=0,
-        most=0.9,
-    )
-    overwrite: bool = option(False, "Replace an existing model.", of=RUN)
+    seed: int = advanced("Seed for shuffling and for --hold-out.", 0, least=0)
+    hold_out: float = option("Share of rows to hold out and evaluate on.", 0.0, least=0, most=0.9)
+    overwrite: bool = option("Replace an existing model.", False, of=RUN)
     start: FilePath | None = advanced(
-        None,
         "Continue training a finished model: same columns, grades and scaling.",
         flags=("--from",),
         metavar="MODEL",
     )
     zero_based: bool | None = of_model(
-        None,
         "First index in svmlight files. By default 0 if it occurs, otherwise 1.",
         flags=("--zero-based/--one-based",),
     )
-    n_features: int = of_model(
-        0, "Number of features in svmlight files; 0 counts them in a first pass.", least=0
-    )
-    resume: bool = of_run(False, "Resume from the checkpoint of this model.")
+    n_features: int = of_model("Features of svmlight files; 0 counts them first.", 0, least=0)
+    resume: bool = of_run("Resume from the checkpoint of this model.", False)
     checkpoint_every: Any = of_run(
-        "60s", "Rows (100000) or time (30s, 5m) between checkpoints.", read=read_interval
+        "Rows (100000) or time (30s, 5m) between checkpoints.", "60s", read=read_interval
     )
     dask: Any = of_run(
-        None,
         "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
         "block and each pass a round, with a checkpoint after it.",
         read=str,
@@ -539,30 +504,29 @@ TRAINED_HELP = "A model written by ordspan train."
 class PredictJob(FileJob):
     """What to predict, and what else to write."""
 
-    model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
+    model: FilePath = required(TRAINED_HELP)
     out: FilePath = option(
-        STDOUT,
         "Output file, .csv, .xlsx, .parquet or .jsonl, which appears when it is complete; - is CSV "
         "on standard output.",
+        STDOUT,
         positional=True,
     )
     keep: Columns = option(
-        (),
         "Columns to copy to the output, such as id; for svmlight label and qid. Columns that are "
         "not features are copied as text from CSV and JSON lines.",
+        (),
     )
-    where: bool = option(False, "Also write the file and line (Parquet: row) of every row.")
+    where: bool = option("Also write the file and line (Parquet: row) of every row.", False)
     coverage: float | None = option(
-        None,
         "Also write lower and upper: a range of grades that contains the true one with this "
         "probability, 0.5, 0.8, 0.9, 0.95 or 0.99.",
         flags=("--range", "--coverage"),
     )
-    proba: bool = option(False, "Also write the probability of every grade.")
-    overwrite: bool = option(False, "Replace an earlier prediction.")
+    proba: bool = option("Also write the probability of every grade.", False)
+    overwrite: bool = option("Replace an earlier prediction.", False)
     on_bad_row: str = option(
-        "empty",
         "empty: write the reason instead of a grade; raise: stop at the first bad row.",
+        "empty",
         words=("empty", "raise"),
     )
 
@@ -571,46 +535,34 @@ class PredictJob(FileJob):
 class EvaluateJob(LabelledJob):
     """A model, and files to measure it on."""
 
-    model: FilePath = option(REQUIRED, TRAINED_HELP, positional=True)
-    group: str | None = option(
-        None, "Column with the query of each row, for NDCG; svmlight files use qid."
-    )
+    model: FilePath = required(TRAINED_HELP)
+    group: str | None = option("Column with the query of a row, for NDCG; svmlight files use qid.")
     page: FilePath | None = option(
-        None, "Also write a web page with plots.", flags=("--html", "--page"), metavar="PAGE.html"
+        "Also write a web page with plots.", flags=("--html", "--page"), metavar="PAGE.html"
     )
-    overwrite: bool = option(False, "Replace a page of an earlier evaluation.")
+    overwrite: bool = option("Replace a page of an earlier evaluation.", False)
 
 
 @dataclass(frozen=True)
 class ExportJob(Job):
     """A model to write as an ONNX graph."""
 
-    model: FilePath = option(
-        REQUIRED, "A model file.", metavar="MODEL", positional=True, argument=True
-    )
-    out: FilePath = option(
-        REQUIRED, "The graph to write.", metavar="OUT.onnx", positional=True, argument=True
-    )
+    model: FilePath = argument("A model file.", metavar="MODEL")
+    out: FilePath = argument("The graph to write.", metavar="OUT.onnx")
     dtype: str = option(
-        "float32",
         "Type of the input, score and probabilities; float64 inside.",
+        "float32",
         words=("float32", "float64"),
     )
-    overwrite: bool = option(False, "Replace an earlier graph.")
+    overwrite: bool = option("Replace an earlier graph.", False)
 
 
 @dataclass(frozen=True)
 class InfoJob(Job):
     """A model to describe."""
 
-    model: FilePath = option(
-        REQUIRED,
-        "A model file, or a checkpoint of ordspan train.",
-        metavar="MODEL",
-        positional=True,
-        argument=True,
-    )
-    top: int = option(20, "Number of largest weights to show; 0 shows all.", least=0)
+    model: FilePath = argument("A model file, or a checkpoint of ordspan train.", metavar="MODEL")
+    top: int = option("Number of largest weights to show; 0 shows all.", 20, least=0)
 
 
 GRADES_HELP = "The grades from lowest to highest: 1..5, low,mid,high, or @FILE with one per line."
@@ -621,38 +573,34 @@ class ServerJob(Job):
     """Where to listen, and where to keep what is learned."""
 
     state: FilePath = option(
+        "Folder for labels and snapshots of the model; created if missing.",
         REQUIRED,
-        "Folder for the log of all labels and snapshots of the model; created if missing.",
         metavar="FOLDER",
     )
-    host: str = option("127.0.0.1", "Address to listen on; other than localhost needs a token.")
-    port: int = option(8000, "Port; 0 picks a free one.", least=0, most=65535)
+    host: str = option("Address to listen on; other than localhost needs a token.", "127.0.0.1")
+    port: int = option("Port; 0 picks a free one.", 8000, least=0, most=65535)
     token_file: FilePath | None = option(
-        None,
         "File with a secret of at least 16 characters that every request except /health must send, "
-        "as Authorization: Bearer SECRET; the page of annotate asks for it.",
+        "as Authorization: Bearer SECRET; the page of annotate asks for it."
     )
     export: str | None = option(
-        None,
         "Write all labels to a .csv, .xlsx, .parquet or .jsonl file and exit; - is CSV on "
-        "standard output.",
+        "standard output."
     )
-    overwrite: bool = option(False, "Replace an earlier export.")
+    overwrite: bool = option("Replace an earlier export.", False)
 
 
 @dataclass(frozen=True)
 class ServeJob(ServerJob):
     """A model to serve over HTTP."""
 
-    model: FilePath | None = option(
-        None, "Initial model, written by ordspan train; only needed the first time."
-    )
+    model: FilePath | None = option("First model, written by ordspan train; needed only once.")
     classes: Any = grades(f"To start without a model. {GRADES_HELP}")
-    columns: Columns = option((), "To start without a model: the columns of a record.")
-    text: Columns = option((), "Which of the columns are text; the others are numbers.")
-    snapshot_every: int = option(10_000, "Labels between two snapshots of the model.", least=1)
+    columns: Columns = option("To start without a model: the columns of a record.", ())
+    text: Columns = option("Which of the columns are text; the others are numbers.", ())
+    snapshot_every: int = option("Labels between two snapshots of the model.", 10_000, least=1)
     most_waiting: int = option(
-        20_000, "Largest number of rows waiting to be learned; more are refused.", least=1
+        "Largest number of rows waiting to be learned; more are refused.", 20_000, least=1
     )
 
 
@@ -660,26 +608,24 @@ class ServeJob(ServerJob):
 class AnnotateJob(OpeningJob, ServerJob):
     """Items for people to grade on a page."""
 
-    items: FilePath | None = option(
-        None,
+    items: FilePath | None = argument(
         "A table of items: CSV, JSON lines, Parquet, Arrow or Excel. Remembered by the state "
         "folder.",
-        argument=True,
-        positional=True,
+        default=None,
     )
     classes: Any = grades(GRADES_HELP)
-    id: str | None = option(None, "Column with the id of each item; by default the row number.")
-    drop: Columns = option((), "Columns to show but not to learn from.")
-    hide: Columns = option((), "Columns to neither show nor learn from.")
-    text: Columns = option((), "Columns to treat as text even if they look like numbers.")
-    question: str = option("Which grade fits?", "The question shown with each item.")
+    id: str | None = option("Column with the id of each item; by default the row number.")
+    drop: Columns = option("Columns to show but not to learn from.", ())
+    hide: Columns = option("Columns to neither show nor learn from.", ())
+    text: Columns = option("Columns to treat as text even if they look like numbers.", ())
+    question: str = option("The question shown with each item.", "Which grade fits?")
     guess: str = option(
-        "half",
         "Show the model's guess for a random half of the items, so that its influence on the "
         "answers can be measured (half), for all (show) or for none (hide).",
+        "half",
         words=("half", "show", "hide"),
     )
-    open: bool | None = option(None, "Open the page in a browser; by default if run in a terminal.")
+    open: bool | None = option("Open the page in a browser; by default if run in a terminal.")
 
 
 @dataclass(frozen=True)
@@ -687,30 +633,30 @@ class ReproduceJob(Job):
     """Which experiments of the paper to run, and where to write the results."""
 
     datasets: Columns = option(
-        ("california", "abalone", "parkinson", "mslr"),
         "Comma separated; also synthetic. All but mslr come with ordspan; a missing one is "
         "skipped.",
+        ("california", "abalone", "parkinson", "mslr"),
     )
     algorithms: Columns = option(
-        ("PA", "PA-I", "PA-II", "PRank", "MCP"),
         "Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II.",
+        ("PA", "PA-I", "PA-II", "PRank", "MCP"),
     )
     fractions: Any = option(
-        "0,50,75", "Percentages of labels given as ranges, comma separated.", read=read_percentages
+        "Percentages of labels given as ranges, comma separated.", "0,50,75", read=read_percentages
     )
-    runs: int = option(100, "Runs to average over.", least=1)
-    trials: int = option(7000, "Trials of each run.", least=1)
-    seed: int = option(0, "Random seed.", least=0)
-    average: bool = option(False, "Also draw averaged PA, PA-I and PA-II.")
+    runs: int = option("Runs to average over.", 100, least=1)
+    trials: int = option("Trials of each run.", 7000, least=1)
+    seed: int = option("Random seed.", 0, least=0)
+    average: bool = option("Also draw averaged PA, PA-I and PA-II.", False)
     solver: str = option(
-        "exact", "sca also draws the search printed in the paper.", words=("exact", "sca")
+        "sca also draws the search printed in the paper.", "exact", words=("exact", "sca")
     )
-    out: FilePath = option("ordspan-results", "Folder for the results.", metavar="FOLDER")
+    out: FilePath = option("Folder for the results.", "ordspan-results", metavar="FOLDER")
     data_dir: FilePath | None = option(
-        None, "Folder with the data sets; by default ORDSPAN_DATA.", metavar="FOLDER"
+        "Folder with the data sets; by default ORDSPAN_DATA.", metavar="FOLDER"
     )
-    jobs: int = option(0, "Number of threads; 0 uses all processors.", least=0)
-    overwrite: bool = option(False, "Discard results of different settings in the folder.")
+    jobs: int = option("Number of threads; 0 uses all processors.", 0, least=0)
+    overwrite: bool = option("Discard results of different settings in the folder.", False)
     report_only: FilePath | None = option(
-        None, "Only redraw the report from the results in a folder.", metavar="FOLDER"
+        "Only redraw the report from the results in a folder.", metavar="FOLDER"
     )

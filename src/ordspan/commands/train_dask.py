@@ -79,19 +79,11 @@ def connected(address: str | Client) -> Iterator[Client]:
     if isinstance(address, Client):
         yield address
         return
-    if not isinstance(address, str):
-        raise TypeError(f'dask is {address!r}; give an address, "local" or a distributed.Client')
     cluster: Any = nullcontext(address)
-    if address == LOCAL:
-        try:  # without logs of what blocks raise, as it is raised here
-            cluster = LocalCluster(
-                threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-            )
-        except RuntimeError as error:
-            raise RuntimeError(
-                f"{error} Workers import the script that starts them; in a script, call this "
-                'function below: if __name__ == "__main__":'
-            ) from error
+    if address == LOCAL:  # without logs of what blocks raise, as it is raised here
+        cluster = LocalCluster(
+            threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        )
     with cluster as place:
         try:
             client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
