@@ -17,7 +17,7 @@ PIPED_WIDTH = 160
 
 
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
-    """Print a line."""
+    """Print a line with control characters escaped; one that fails on standard error is lost."""
     text = typer.style(as_text(line), fg=color) if color else as_text(line)
     if err:
         with suppress(OSError):  # a failure of standard error cannot be reported anywhere

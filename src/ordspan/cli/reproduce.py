@@ -50,7 +50,7 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
 
 
 def print_summary(summary: list[dict[str, Any]]) -> None:
-    """Print the final errors."""
+    """Print a table of the errors after the last trial, one row a curve."""
     rows = []
     for row in summary:
         labels = f"{row['labels']} % ranges" if row["labels"] else "exact"

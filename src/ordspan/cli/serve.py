@@ -50,7 +50,7 @@ def serve(job: ServeJob, json: bool) -> None:
 
 
 def starting_model(job: ServeJob) -> Any:
-    """The initial model, if given."""
+    """The model to start from: a model file, an empty one of named columns, or None."""
     from ordspan.commands.models import read_table_model
     from ordspan.serving.engine import empty_model
     from ordspan.serving.records import check_names
@@ -70,7 +70,7 @@ def starting_model(job: ServeJob) -> Any:
 
 
 def print_started(address: str, engine: Engine, secret: bool, json: bool) -> None:
-    """Print the address first."""
+    """Say where the service listens, the address first; scripts wait for it."""
     if json:
         print_json({"address": address, "events": engine.n_events})
         return

@@ -202,7 +202,7 @@ def grade_rows(summary: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
-    """The provenance of the numbers."""
+    """Model, files, rows and versions behind the numbers of the page."""
     import ordspan
 
     label = summary["labels"]

@@ -114,7 +114,7 @@ def predicted_columns(job: PredictJob, model: TableModel) -> list[str]:
 
 
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
-    """A reader of the rows to predict."""
+    """A reader of the rows to predict, which has all columns that the model and ``keep`` need."""
     bad = BadRows(REFUSE if job.on_bad_row == "raise" else KEEP)
     reader = open_for(model, job, bad, pipe)
     first, keep = reader.first, hint("keep=", "--keep")

@@ -39,7 +39,7 @@ class Stop:
         self._anywhere = False
 
     def request(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
+        """Note the request, and raise at once where that is safe."""
         self.requested = True
         if self._anywhere and not is_fragile(frame):
             raise Stopped

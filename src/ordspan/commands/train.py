@@ -361,7 +361,7 @@ class Run:
         self.bad.check(self.progress.good, self.job.allow_skipped)
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
-        """Learn rows in order."""
+        """Learn rows in order, and keep count of labels, errors and the position."""
         progress = self.progress
         first = progress.cursor.epoch == 0
         # later passes see rows already learned, whose scores are too optimistic
@@ -453,7 +453,7 @@ class Run:
         return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def summary(self) -> dict[str, Any]:
-        """A summary in plain values."""
+        """What was learned, and how well, in plain values for JSON."""
         recipe, training, seconds = self.reader.recipe, self.model.training, self.clock.seconds()
         learned = self.progress.learned
         n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # of one pass

@@ -163,7 +163,7 @@ class Cluster:
 
 
 def _block_error(name: str, error: BaseException) -> Exception:
-    """The error of a block, with its name."""
+    """An error of the same meaning that names the block."""
     if isinstance(error, KilledWorker):
         return RuntimeError(
             f"{name}: every worker that took it died, {error.allowed_failures + 1} in a row, "

@@ -251,7 +251,7 @@ def train(
 
 
 def _seed(model: Any) -> int:
-    """The seed for shuffling."""
+    """An integer ``random_state`` itself, or one drawn from it."""
     given = model.random_state
     if isinstance(given, numbers.Integral) and int(given) >= 0:
         return int(given)

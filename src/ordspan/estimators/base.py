@@ -299,7 +299,7 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of the features."""
+        """Weights of the features, (d,), or (K, d) with one vector per class."""
         check_is_fitted(self)
         return self.learner_.weights
 
@@ -326,7 +326,7 @@ def needs_calibration(name: str) -> Any:
 
 
 class ThresholdModel(BaseOrdinal):
-    """One score and sorted thresholds."""
+    """An estimator that grades by one score and sorted thresholds."""
 
     predict_proba = needs_calibration("predict_proba")
     predict_interval = needs_calibration("predict_interval")

@@ -88,7 +88,7 @@ class StratifiedIntervalKFold(KFold):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
     def _folds(self, X: Any, y: Any) -> NDArray[np.intp]:
-        """The fold of every row."""
+        """The fold of every row; rows of equal labels are dealt out evenly."""
         labels, order = read_labels(y)
         try:
             grades = find_classes(labels, order, self.classes)

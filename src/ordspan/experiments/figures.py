@@ -125,7 +125,7 @@ def draw_comparison(results: Results, dataset: str, labels: int, panel: Axes) ->
 
 
 def draw_partial(results: Results, dataset: str, panel: Axes) -> None:
-    """A panel of figure 2."""
+    """Draw a panel of figure 2: the errors on ranges, by share of ranges."""
     curves = []
     for algorithm in filter(PAPER["algorithms"].__contains__, results.algorithms):
         for number, labels in enumerate(filter(None, results.labels)):
@@ -152,7 +152,7 @@ def draw_regret(results: Results, dataset: str, panel: Axes) -> None:
 
 
 def draw_thresholds(results: Results, cell: Cell, panel: Axes) -> None:
-    """The thresholds of one curve."""
+    """Draw the thresholds behind one curve, along its trials."""
     color = look_of(cell.algorithm)["color"]
     panel.plot(results.trials, results.rows[cell]["thresholds"], color=color, linewidth=1.2)
     panel.set(ylabel="thresholds", xlim=(0, results.trials[-1]))

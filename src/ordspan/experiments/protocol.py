@@ -56,7 +56,7 @@ class Curve(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name in tables."""
+        """The algorithm, with what differs from the paper's: PA-I average, PA sca."""
         extra = "average" if self.average else self.solver.removeprefix("exact")
         return f"{self.algorithm} {extra}".rstrip()
 
@@ -76,7 +76,7 @@ class Curve(NamedTuple):
         return self.algorithm in (*VARIANTS, "PRIL", HINDSIGHT)
 
     def learner(self, data: Dataset, C: float | None) -> Any:
-        """A new learner."""
+        """An untrained learner for a data set."""
         shape, C = (data.X.shape[1], data.n_classes), C or 1.0
         if self.algorithm in VARIANTS:
             return LinearLearner(*shape, self.algorithm, C, self.average, solver=self.solver)

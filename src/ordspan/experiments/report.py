@@ -106,7 +106,7 @@ def _summary_row(row: dict[str, Any]) -> str:
 
 
 def _words(value: Any) -> str:
-    """A setting as text."""
+    """A setting as readers write it: lists and pairs with commas, no underscores."""
     if isinstance(value, dict):
         value = [f"{name}: {each}" for name, each in value.items()]
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value).replace("_", " ")

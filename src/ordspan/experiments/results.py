@@ -42,7 +42,7 @@ def table_type(runs: int, points: int, thresholds: int) -> np.dtype[np.void]:
 
 
 class Cell(NamedTuple):
-    """Identifies one curve."""
+    """One curve: a data set, the percentage of ranges, an algorithm."""
 
     dataset: str
     labels: int

@@ -300,7 +300,7 @@ class Learner(Locked):
 
     @property
     def n_trials(self) -> int:
-        """Examples seen."""
+        """Number of examples so far, whether they changed anything or not."""
         return int(self.model.counters[layout.TRIALS])
 
     @property

@@ -103,7 +103,7 @@ class Calibration:
 
     @property
     def coverages(self) -> Floats:
-        """The available coverages, sorted."""
+        """The coverages that prediction ranges can be asked for, ascending."""
         return self._parts.coverage.copy()
 
     @property

@@ -194,7 +194,7 @@ class Note(msgspec.Struct):
     progress: Any
 
     def read(self, kind: Any, name: str) -> Any:
-        """The progress, checked."""
+        """The progress as a record of this kind; a forged one is refused."""
         try:
             return msgspec.convert(self.progress, kind)
         except msgspec.ValidationError as error:
@@ -275,7 +275,7 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
 
 
 def estimator_header(model: Any) -> Header:
-    """The header of a fitted estimator."""
+    """What a model file says of an estimator beside its arrays; raises if it is not fitted."""
     from sklearn.utils.validation import check_is_fitted
 
     from ordspan import estimators
@@ -328,7 +328,7 @@ def _plain(value: Any) -> Any:
 
 
 def restored(value: Value) -> Any:
-    """The inverse of `stored`."""
+    """The value that `stored` wrote, with its types."""
     if not isinstance(value, Array):
         return value
     if value.dtype is None:
@@ -477,6 +477,6 @@ class Checkpoint:
         return model, note.read(progress, str(self.path))
 
     def remove(self) -> None:
-        """Delete the file."""
+        """Delete the checkpoint, if there is one."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

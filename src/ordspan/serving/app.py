@@ -55,7 +55,7 @@ disable_created_metrics()  # one extra line per metric with the start time of th
 
 
 class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Request to undo a label."""
+    """The key of the label to undo."""
 
     key: Key
 
@@ -268,7 +268,7 @@ class Metrics:
         self._seconds = Histogram(name, "Time to respond.", labels, buckets=BUCKETS, registry=r)
 
     def count(self, path: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Add a request to the histogram of response times."""
         self._seconds.labels(path, str(status)).observe(seconds)
 
     def text(self, last: int) -> bytes:

@@ -134,7 +134,7 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
 
 
 def copy_model(model: TableModel) -> TableModel:
-    """An independent copy of a model."""
+    """A model that learns without changing this one."""
     copied = replace(
         model,
         encoder=Encoder(model.recipe, model.encoder.state.copy()),
@@ -342,11 +342,11 @@ class Engine:
 
     @property
     def n_events(self) -> int:
-        """Number of the last event."""
+        """Number of the last event, 0 before the first."""
         return self._log.last
 
     def events(self) -> list[Event]:
-        """All events, in order."""
+        """All events of the log, undone ones among them."""
         with self._lock:
             return list(self._log.select("TRUE"))
 

@@ -68,7 +68,7 @@ def read_token(path: str | None, host: str) -> str | None:
 
 
 def as_json(content: Any, status: int = 200) -> Response:
-    """A response in JSON."""
+    """A response in JSON, with the headers of its status."""
     body = msgspec.json.encode(content)
     return Response(body, status, MORE_HEADERS.get(status), "application/json")
 

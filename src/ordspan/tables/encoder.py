@@ -87,7 +87,7 @@ class Recipe:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All text columns."""
+        """All text columns: one-hot, hashed, sentences."""
         return (*dict(self.words), *self.hashed, *dict(self.sentences))
 
     @property
@@ -108,7 +108,7 @@ class Recipe:
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
+        """Length of a row of features."""
         n_hashed = 2**self.hash_bits if self.hashed else 0
         return self.n_plain + n_hashed + (2**self.sentence_bits if self.sentences else 0)
 

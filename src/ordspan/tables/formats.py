@@ -80,7 +80,7 @@ class Table:
         self.names = self._open()
 
     def _open(self) -> list[str]:
-        """The names of the columns."""
+        """Open the file; the names of its columns."""
         return []
 
     def _distinct(self, header: Sequence[str | None], below: Sequence[str | None]) -> list[str]:
@@ -406,7 +406,7 @@ def _json_object(line: str) -> tuple[dict[str, Any], str]:
 
 
 class WholeTable(Table):
-    """A table that is read whole."""
+    """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         return self._cells, True
@@ -633,7 +633,7 @@ class ParquetTable(Table):
             )
 
     def _frame(self, piece: Any) -> pl.DataFrame:
-        """The rows of a batch."""
+        """A batch of Arrow as a frame; damaged ones are refused."""
         if not piece.num_columns:
             return pl.DataFrame()
         piece.validate(full=True)  # Polars would crash on damaged lengths or characters

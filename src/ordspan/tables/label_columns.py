@@ -54,7 +54,7 @@ class LabelColumns:
             )
 
     def names(self) -> list[str]:
-        """The columns in use."""
+        """The label columns, each once."""
         return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
 

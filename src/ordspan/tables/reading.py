@@ -389,7 +389,7 @@ class Staging:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows that are there."""
+        """Number of rows on disk."""
         path = self.folder / RANKS
         return path.stat().st_size // (2 * np.dtype(TYPES[RANKS]).itemsize) if path.exists() else 0
 
@@ -453,5 +453,5 @@ class Staging:
         return X, lower, upper
 
     def remove(self) -> None:
-        """Delete the rows."""
+        """Delete the folder of the rows."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -21,7 +21,7 @@ KINDS |= {".svg": "image/svg+xml"}
 
 
 class NextRequest(msgspec.Struct, kw_only=True):
-    """Request for the next item."""
+    """Who asks for an item, and for which state folder, so that an old page notices."""
 
     annotator: str
     folder: str | None = None

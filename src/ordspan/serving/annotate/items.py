@@ -79,7 +79,7 @@ class Items:
         return str(item + 1) if self.ids is None else self.ids[item]
 
     def name(self, item: int) -> str:
-        """Name of an item on the page."""
+        """The id of an item, or the number of its row."""
         return f"row {item + 1}" if self.ids is None else self.ids[item]
 
     def cells(self, item: int) -> list[dict[str, str]]:

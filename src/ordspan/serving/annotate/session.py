@@ -58,7 +58,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(NamedTuple):
-    """An answer or a skip."""
+    """An answer or a skip, with what was asked."""
 
     event: Event
     note: Note
@@ -104,7 +104,7 @@ class History:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Add the next event."""
+        """Count the next event of the log; an undo takes its reply back."""
         if event.kind == UNDO and event.undoes is not None:
             reply = self.undone[event.undoes] = self.replies.pop(event.undoes)
             self._count(reply, -1)
@@ -317,7 +317,7 @@ class Session:
             return ends | self._question(reply.note)
 
     def _question(self, note: Note) -> dict[str, Any]:
-        """A question in the format of the page."""
+        """An item as the page shows it, perhaps with a guess."""
         return {
             "item": note.item,
             "name": self.items.name(note.item),
