@@ -300,7 +300,7 @@ SAID = [
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (it holds dates)"),
     (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
-    (ANNA, ORDER, "column 'anna' holds the grades themselves; if it is another label, leave it"),
+    (ANNA, ORDER, "columns that hold the grades themselves: anna; if these are other labels"),
     (ANNA, ORDER, "out with drop=['anna'] (--drop anna)"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),

@@ -330,5 +330,5 @@ def test_all_problems_are_told_at_once(tmp_path):
     assert "1. " in told
     assert "column 'income' holds numbers written as text, such as '$0,100'" in told
     assert "column 'share' holds numbers written as text, such as '0 %'" in told
-    assert "3. column 'view': " in told
+    assert "a.csv: column 'view': " in told
     assert "--grades" in told

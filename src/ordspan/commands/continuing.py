@@ -15,7 +15,7 @@ from ordspan.commands.outputs import check_place, check_replaced
 from ordspan.models.atomic import check_can_write
 from ordspan.models.file import ENDING, ModelFileError
 from ordspan.models.table import TableModel
-from ordspan.tables.reading import RowReader, order_in_files
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import BEGINNING, BadRows, Count, Cursor, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
@@ -169,6 +169,5 @@ def reader_for(base: TableModel, job: TrainJob, pipe: Any) -> RowReader:
     if job.is_pipe:
         reader.notes += reader.first.notes
     else:
-        reader.first = None
-        reader.sorted_by = order_in_files(reader)
+        reader.find_order()
     return reader

@@ -22,7 +22,6 @@ from ordspan.tables.files import (
     identity,
     is_svmlight,
     no_columns,
-    open_file,
     sizes_of,
 )
 from ordspan.tables.label_columns import LabelColumns
@@ -73,7 +72,7 @@ def read_table_model(path: str | Path) -> TableModel:
 
 
 def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
-    """A reader of the files of a job on a model; the first file is open already.
+    """A reader of the files of a job on a model.
 
     Files are opened as the job says, by file extension, or as in training.
     """
@@ -96,9 +95,8 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
         header_row=given.header_row or then.header_row,
     )
     check_index_base(files, model.recipe, options)
-    first = open_file(files[0], options, pipe)
-    labels = label_reader(model.classes_)
-    return RowReader(files, options, model.encoder, model.columns, labels, bad, first=first)
+    found: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
+    return RowReader(files, options, model.columns, bad, pipe=pipe, **found)
 
 
 def name_labels(reader: RowReader, job: LabelledJob) -> None:

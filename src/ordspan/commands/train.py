@@ -31,8 +31,8 @@ from ordspan.models.file import ENDING, Checkpoint, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
-from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging, open_rows
-from ordspan.tables.rows import BEGINNING, Cursor, FileError, check_memory
+from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging
+from ordspan.tables.rows import BEGINNING, BadRows, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -210,16 +210,8 @@ class Run:
         self.base = None if job.start is None else continuing.model_to_continue(job.start)
         if self.base is None:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            self.reader = open_rows(
-                job.files,
-                job.options,
-                labels_to_learn(job),
-                choice,
-                classes=job.classes,
-                on_bad_row=job.on_bad_row,
-                words=words,
-                pipe=pipe,
-            )
+            how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
+            self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.classes, words)
         else:
             self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None

@@ -139,7 +139,7 @@ def open_run(cluster: Cluster, job: TrainJob) -> Run:
 def fit(cluster: Cluster, run: Run, report: Report) -> None:
     """Count the rows, and train in rounds."""
     files, progress = list(run.reader.files), run.progress
-    reader = cluster.share(replace(run.reader, first=None), "ordspan-reader")
+    reader = cluster.share(replace(run.reader, opened={}), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
     run.labels += sum(labels)

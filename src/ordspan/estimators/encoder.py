@@ -102,9 +102,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_frame(X)
         choice = ColumnChoice(**self.get_params())
         file = Table("the table", FileOptions())
-        file.names, file.table = table.columns, table
-        profile = Profile([file])
-        self.encoder_, self.left_out_, _ = plan_columns(profile, [], choice)
+        file.names = table.columns
+        profile = Profile([(file, table)], whole=True)
+        self.encoder_, self.left_out_ = plan_columns(profile, [], choice)
         profile.refuse_problems()
         self.feature_names_in_ = np.array(table.columns, dtype=object)
         self.n_features_in_ = len(table.columns)

@@ -69,7 +69,6 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     untyped: Sequence[str] = ()  # columns of text that may be numbers
-    table, whole = pl.DataFrame(), True  # the rows of a profile, and whether these are all
     fault = ""  # of the first bad row of a sample
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header

@@ -23,7 +23,7 @@ from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_f
 from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.sentences import are_sentences, frequent_terms
 from ordspan.tables.text import STDIN
-from ordspan.wording import columns_hint, hint, join_hints
+from ordspan.wording import closest, columns_hint, hint, join_hints
 
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
@@ -43,7 +43,7 @@ ID_NAME = re.compile(
     r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
 )
 """Names of columns that number or name rows, if all their values are different."""
-ANNOTATED = ("item", "lower", "upper", "annotator", "seconds", "asked_by")
+ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
 N_CHUNKS, CHUNK_ROWS = 32, 10
@@ -73,15 +73,15 @@ class ColumnChoice(NamedTuple):
 
 
 class Profile:
-    """What the samples of files tell about their columns."""
+    """What samples of files tell about their columns."""
 
-    def __init__(self, files: Sequence[Table]) -> None:
-        self.files = list(files)
+    def __init__(self, samples: Sequence[tuple[Table, pl.DataFrame]], *, whole: bool) -> None:
+        self.samples, self.whole = samples, whole
+        self.files = [file for file, _ in samples]
         self.path = self.files[0].path
-        self.whole = all(file.whole for file in self.files)
         self.is_pipe = self.path == STDIN
         self.fault = next((file.fault for file in self.files if file.fault), "")
-        self.n_rows = sum(file.table.height for file in self.files)
+        self.n_rows = sum(table.height for _, table in samples)
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self.problems: list[str] = []  # all are told at once
@@ -102,12 +102,12 @@ class Profile:
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        return pl.concat([f.table[name].cast(TEXT).str.strip_chars() for f in self.files])
+        return pl.concat([table[name].cast(TEXT).str.strip_chars() for _, table in self.samples])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
         if name not in self._numbers:
-            parts = [as_numbers(f.table[name], f.decimal) for f in self.files if f.table.height]
+            parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
             values, stray = zip(*parts, strict=True)
             self._numbers[name] = pl.concat(values), pl.concat(stray)
         return self._numbers[name]
@@ -119,7 +119,9 @@ class Profile:
 
     def kind(self, name: str) -> str:
         """Whether a column is made of numbers, words or sentences, or why it cannot be used."""
-        dtypes = [f.table[name].dtype for f in self.files if name in f.table.columns]
+        if any(name not in file.names for file in self.files):
+            return PARTLY
+        dtypes = [table[name].dtype for _, table in self.samples if name in table.columns]
         if len(dtypes) < len(self.files) or any(t.is_nested() or t == pl.Binary for t in dtypes):
             return NEITHER
         if any(dtype.is_temporal() for dtype in dtypes):
@@ -161,6 +163,8 @@ class Profile:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if kind not in (NUMBER, WORDS):
             return "" if kind == SENTENCES else kind
+        if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
+            return FROM_ANNOTATE
         values = self.numbers(name)[0].drop_nulls() if kind == NUMBER else self.cells(name)
         if kind == WORDS:
             values = values.filter(~is_empty(values))
@@ -184,7 +188,7 @@ class Profile:
 
     def labels(self, columns: LabelColumns) -> pl.DataFrame:
         """The label columns of all rows, as text."""
-        return pl.concat([label_frame(f.table, columns, f.decimal) for f in self.files])
+        return pl.concat([label_frame(t, columns, f.decimal, f.path) for f, t in self.samples])
 
     def order(self, columns: LabelColumns, remedy: str) -> list[Any] | None:
         """The grades from lowest to highest, if a label column has an ordered type."""
@@ -211,75 +215,116 @@ class Profile:
         words = [(repr(n), self.cells(n).rank("dense").to_numpy()[good]) for n in recipe.texts]
         return find_sort_key((lower + upper)[good] / 2, numbers, words)
 
+    def notes(
+        self, recipe: Recipe, left_out: Mapping[str, str], grades: LabelReader | None
+    ) -> list[str]:
+        """What the user may not expect."""
+        codes = dict[str, None]()
+        for name, column in ((n, table[n]) for n in recipe.numbers for _, table in self.samples):
+            if column.dtype == TEXT and column.str.contains(r"^\s*0[0-9]+\s*$").any():
+                codes[name] = None
+        empty = sum((Counter(file.no_answers) for file in self.files), Counter())
+        gone = [f"{name} ({count:,})" for name, count in empty.items()]
+        if (na := {code for file in self.files for code in file.na}) and not gone:
+            gone = [f"no cell is {' or '.join(sorted(na))}"]
+        gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
+        known = {""}.union(map(number_as_text, [] if grades is None else grades.classes.tolist()))
+        also_labels = [n for n, words in recipe.words if grades and {*words, ""} == known]
+        told: dict[str, Sequence[str]] = {
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [*codes],
+            "left out {}": [describe_left_out(left_out)] if left_out else [],
+            "codes for no answer: {}": gone,
+            "missing numbers are filled with the column's mean and marked: {}": [
+                f"{name} ({share:.1%})" for name, share in gaps.items()
+            ],
+            "text, one feature per value: {}": [f"{n} ({len(words)})" for n, words in recipe.words],
+            "text, hashed: {}": recipe.hashed,
+            "sentences, learned as words and pairs of words: {}; if each cell is one category, "
+            "give {text}": list(dict(recipe.sentences)),
+            "columns that hold the grades themselves: {}; if these are other labels, leave them "
+            "out with {drop}": also_labels,
+        }
+        notes = self.file_notes()
+        for form, items in told.items():
+            hints = {name: columns_hint(name, *items) for name in ("text", "drop")}
+            notes += [form.format(first_few(items), **hints)] if items else []
+        for name in recipe.numbers:
+            notes += _note_on_nines(name, self.numbers(name)[0].drop_nulls().to_numpy())
+        return notes
+
     def file_notes(self) -> list[str]:
         """How the files are written, where that is not obvious."""
         many = len(self.files) > 1
         return [n + (f" ({file.path})" if many else "") for file in self.files for n in file.notes]
 
 
-def profile_files(
-    files: Sequence[str], options: FileOptions, words: Sequence[str] = (), pipe: Any = None
-) -> Profile:
+def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
     """The profile of samples of files, with some columns as words.
 
     Of standard input it has only the first rows.
     """
-    readers = []
-    for path in files:
-        reader = open_file(path, options, pipe)
-        reader.words = words
-        small = path == STDIN or Path(path).stat().st_size <= WHOLE_BYTES // len(files)
+    samples, all_whole = [], True
+    for file in files:
+        file.words = words
+        small = file.path == STDIN or Path(file.path).stat().st_size <= WHOLE_BYTES // len(files)
         size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
-        reader.table, reader.whole = reader.sample(size)
-        readers.append(reader)
-    return Profile(readers)
+        table, whole = file.sample(size)
+        samples.append((file, table))
+        all_whole &= whole
+    return Profile(samples, whole=all_whole)
 
 
 def plan_columns(
     profile: Profile, taken: Sequence[str], choice: ColumnChoice
-) -> tuple[Encoder, dict[str, str], list[str]]:
+) -> tuple[Encoder, dict[str, str]]:
     """Choose the columns that become features, and find their mean and spread.
 
-    Columns in ``taken`` (labels, groups) do not. Also why columns are left out, and notes. The
-    caller refuses the problems that the profile then has.
+    Columns in ``taken`` (labels, groups) do not. Also why columns are left out. The caller refuses
+    the problems that the profile then has.
     """
     profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
-    there = Counter(name for file in profile.files for name in file.names)
+    for file in profile.files:  # a code for no answer of a misspelled column
+        names = [code.rpartition(":")[0] for code in file.na]
+        check_columns(file.path, file.names, [n for n in names if n and closest(n, file.names)])
+    there = list(dict.fromkeys(name for file in profile.files for name in file.names))
     check_columns(profile.path, there, choice.drop)
-    outside = {*taken, *choice.drop}
-    shared = [name for name, count in there.items() if count == len(profile.files)]
-    chosen = list(dict.fromkeys(n for n in choice.features or shared if n not in outside))
-    words = {*choice.text, *choice.hashed}
-    kinds = {name: WORDS if name in words else profile.kind(name) for name in chosen}
-    left_out = {}
-    if choice.features is None:
-        left_out = dict.fromkeys(sorted(there.keys() - {*shared, *choice.drop}), PARTLY)
-        if all(tuple(f.names[: len(ANNOTATED)]) == ANNOTATED for f in profile.files):
-            left_out |= {name: FROM_ANNOTATE for name in ANNOTATED if name not in outside}
-        left_out |= {
-            name: why
-            for name in chosen
-            if name not in left_out and (why := profile.why_useless(name, kinds[name]))
-        }
-    chosen = [name for name in chosen if name not in left_out]
-    _check_usable(profile, {name: kinds[name] for name in chosen}, left_out)
-    numbers = tuple(name for name in chosen if kinds[name] == NUMBER)
-    incomplete = [n for n in numbers if profile.n_missing(n)]
-    texts = [name for name in chosen if kinds[name] == WORDS]
-    vocabularies = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
+    kinds = {
+        name: WORDS if name in (*choice.text, *choice.hashed) else profile.kind(name)
+        for name in dict.fromkeys(choice.features or there)
+        if name not in (*taken, *choice.drop)
+    }
+    useless = {name: profile.why_useless(name, kind) for name, kind in kinds.items()}
+    left_out = {n: why for n, why in useless.items() if why and choice.features is None}
+    chosen = [name for name in kinds if name not in left_out]
+    profile.problems += [
+        f"{profile.path}: column {name!r} cannot be a feature, because {kinds[name]}; leave it "
+        f"out, or take it as words with {columns_hint('text', name)}"
+        for name in chosen
+        if kinds[name] not in (NUMBER, WORDS, SENTENCES)
+    ]
+    if not chosen:
+        why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
+        anyway = hint("features=", "--features NAME")
+        why = f" ({why}); to use one anyway give {anyway}" if why else ""
+        raise NoFeatureError(f"{profile.path}: no column is left to learn from{why}")
+    numbers, texts, sentences = (
+        [name for name in chosen if kinds[name] == kind] for kind in (NUMBER, WORDS, SENTENCES)
+    )
+    incomplete = [name for name in numbers if profile.n_missing(name)]
+    words = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
     # the words of a pipe are not known beforehand
     hashed = [
         name
         for name in texts
-        if name in choice.hashed or profile.is_pipe or len(vocabularies[name]) > MAX_WORDS
+        if name in choice.hashed or profile.is_pipe or len(words[name]) > MAX_WORDS
     ]
     recipe = Recipe(
-        numbers,
+        tuple(numbers),
         tuple(incomplete) if choice.missing == "mean" else (),
-        tuple((name, tuple(vocabularies[name])) for name in texts if name not in hashed),
+        tuple((name, tuple(words[name])) for name in texts if name not in hashed),
         tuple(hashed),
         choice.hash_bits,
-        tuple((n, frequent_terms(profile.cells(n))) for n in chosen if kinds[n] == SENTENCES),
+        tuple((name, frequent_terms(profile.cells(name))) for name in sentences),
         standardise=choice.standardise,
         # standard input has no mean to fill in, unless it is learned online
         missing="error" if profile.is_pipe and not choice.standardise else choice.missing,
@@ -292,7 +337,7 @@ def plan_columns(
     if not profile.is_pipe:
         for place, name in enumerate(numbers):
             encoder.state[:, place] = scale_of(profile.numbers(name)[0])
-    return encoder, left_out, _notes(profile, recipe, left_out)
+    return encoder, left_out
 
 
 def _are_dates(words: pl.Series) -> bool:
@@ -307,21 +352,6 @@ def _are_dates(words: pl.Series) -> bool:
     return bool(len(some)) and max(found) >= 0.9 * len(some)
 
 
-def _check_usable(profile: Profile, kinds: dict[str, str], left_out: dict[str, str]) -> None:
-    """Note chosen columns that are neither numbers nor words; refuse files without features."""
-    profile.problems += [
-        f"{profile.path}: column {name!r} cannot be a feature, because {kind}; leave it out, or "
-        f"take it as words with {columns_hint('text', name)}"
-        for name, kind in kinds.items()
-        if kind not in (NUMBER, WORDS, SENTENCES)
-    ]
-    if not kinds:
-        why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
-        anyway = hint("features=", "--features NAME")
-        why = f" ({why}); to use one anyway give {anyway}" if why else ""
-        raise NoFeatureError(f"{profile.path}: no column is left to learn from{why}")
-
-
 def scale_of(column: pl.Series) -> NDArray[np.float64]:
     """Mean and spread of a column, ignoring missing values, as a column of an encoder's state."""
     state = np.zeros(N_STATE_ROWS)
@@ -330,51 +360,6 @@ def scale_of(column: pl.Series) -> NDArray[np.float64]:
         mean = values.mean() if values.min() < values.max() else values[0]
         state[[COUNT, MEAN, SPREAD]] = values.size, mean, np.square(values - mean).sum()
     return state
-
-
-def _notes(profile: Profile, recipe: Recipe, left_out: dict[str, str]) -> list[str]:
-    """What the user may not expect."""
-    notes = profile.file_notes()
-    codes = [
-        name
-        for name in recipe.numbers
-        if any(
-            f.table[name].dtype == TEXT and f.table[name].str.contains(r"^\s*0[0-9]+\s*$").any()
-            for f in profile.files
-        )
-    ]
-    if codes:
-        notes.append(
-            f"read as numbers, with leading zeros: {first_few(codes)}; if these are codes, give "
-            + columns_hint("text", *codes)
-        )
-    if left_out:
-        notes.append(f"left out {describe_left_out(left_out)}")
-    if na := {code for file in profile.files for code in file.na}:
-        counts = sum((Counter(file.no_answers) for file in profile.files), Counter())
-        gone = [f"{name} ({count:,})" for name, count in counts.items()]
-        what = first_few(gone) if gone else f"no cell is {' or '.join(sorted(na))}"
-        notes.append(f"codes for no answer: {what}")
-    for name in recipe.numbers:
-        notes += _note_on_nines(name, profile.numbers(name)[0].drop_nulls().to_numpy())
-    if recipe.missing_indicators:
-        n_rows = profile.n_rows
-        gaps = [f"{n} ({profile.n_missing(n) / n_rows:.1%})" for n in recipe.missing_indicators]
-        notes.append(
-            f"missing numbers are filled with the column's mean and marked: {first_few(gaps)}"
-        )
-    if recipe.words:
-        sizes = [f"{name} ({len(words)})" for name, words in recipe.words]
-        notes.append(f"text, one feature per value: {first_few(sizes)}")
-    if recipe.hashed:
-        notes.append(f"text, hashed: {first_few(recipe.hashed)}")
-    if recipe.sentences:
-        names = list(dict(recipe.sentences))
-        notes.append(
-            f"sentences, learned as words and pairs of words: {first_few(names)}; if each cell is "
-            f"one category, give {columns_hint('text', *names)}"
-        )
-    return notes
 
 
 def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
@@ -396,17 +381,6 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
                 f"rest, {low:g} to {high:g}; if that means no answer, give {na}"
             ]
     return []
-
-
-def label_notes(recipe: Recipe, grades: LabelReader | None) -> list[str]:
-    """A note on each text column whose values are the grades, perhaps another label."""
-    known = set() if grades is None else {number_as_text(c) for c in grades.classes.tolist()}
-    return [
-        f"column {name!r} holds the grades themselves; if it is another label, leave it out with "
-        + columns_hint("drop", name)
-        for name, words in recipe.words
-        if known and {*words} - {""} == known
-    ]
 
 
 def describe_left_out(left_out: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,9 @@ from ordspan.core.state import Ranks
 from ordspan.labels.amounts import EDGES, bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
+from ordspan.tables import profile as profiles
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
-from ordspan.tables.files import (
-    FileOptions,
-    check_columns,
-    expand,
-    is_svmlight,
-    open_file,
-    sizes_of,
-)
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import (
     NO_LABEL,
@@ -41,13 +35,6 @@ from ordspan.tables.label_columns import (
     refuse_amounts,
 )
 from ordspan.tables.numbers import FLOAT, TEXT
-from ordspan.tables.profile import (
-    AS_REQUESTED,
-    label_notes,
-    plan_columns,
-    profile_files,
-    profile_sparse,
-)
 from ordspan.tables.rows import (
     BEGINNING,
     GROUP,
@@ -61,7 +48,7 @@ from ordspan.tables.rows import (
 )
 from ordspan.tables.svmlight import Extent, survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import closest, hint, join_hints
+from ordspan.wording import hint, join_hints, plural
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
@@ -70,127 +57,220 @@ TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
 MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
 
 
-def open_rows(
-    paths: Iterable[str | Path],
-    options: FileOptions,
-    columns: LabelColumns,
-    choice: Any,
-    classes: Sequence[Any] | None,
-    on_bad_row: str,
-    group: str | None = None,
-    keep: Sequence[str] = (),
-    words: Counter[str] | None = None,
-    pipe: Any = None,
-) -> RowReader:
-    """The rows of files to learn from, with columns, grades and features found and checked.
+@dataclass
+class RowReader:
+    """Reads files in batches, with the numbers of a recipe and the ranks of the labels.
 
-    The ``words`` of the labels may be available already. A ``pipe`` is read instead of standard
-    input.
+    Recipe and grades are those of a model, or `find_columns` finds them.
     """
-    files = expand(paths)
-    sizes_of(files)  # raises if one is missing
-    options, bad = count_features(files, options), BadRows(on_bad_row)
-    if is_svmlight(files[0], options):
-        if choice.features is not None or choice.drop or choice.text or choice.hashed or options.na:
-            raise ValueError(f"{files[0]}: svmlight rows have no named columns to choose from")
+
+    files: Sequence[str]
+    options: FileOptions
+    columns: LabelColumns
+    bad: BadRows
+    group: str | None = None  # column of groups
+    keep: tuple[str, ...] = ()  # columns to keep
+    pipe: Any = None  # read instead of standard input
+    encoder: Encoder = field(default_factory=lambda: Encoder(Recipe()))
+    grades: LabelReader | None = None
+    sorted_by: str = ""  # what neighbouring rows are alike in, if they are
+    learns_scale: bool = False  # whether mean and spread are learned from the rows
+    unlabelled: int = 0  # rows that were left out, because they have no label
+    notes: list[str] = field(default_factory=list)  # what the user may not expect
+    left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
+    opened: dict[str, Any] = field(default_factory=dict)  # files that are open, but not read yet
+
+    @property
+    def recipe(self) -> Recipe:
+        """How columns become features."""
+        return self.encoder.recipe
+
+    @property
+    def first(self) -> Any:
+        """The first file."""
+        return self.open(self.files[0])
+
+    def open(self, path: str) -> Any:
+        """One of the files; it is opened again once it has been read."""
+        if path not in self.opened:
+            self.opened[path] = open_file(path, self.options, self.pipe)
+        return self.opened[path]
+
+    def find_columns(
+        self, choice: profiles.ColumnChoice, classes: Any = None, words: Any = None
+    ) -> Self:
+        """Find and check columns, features and grades, given or in labels, before any learning.
+
+        The ``words`` of the labels may be known already.
+        """
+        sizes_of(self.files)  # raises if one is missing
+        self.options = count_features(self.files, self.options)
+        if is_svmlight(self.files[0], self.options):
+            self._find_sparse(choice, classes, words)
+            return self
+        profile = self._profile((*choice.text, *choice.hashed))
+        taken = [*self.columns.names(), *([self.group] if self.group else [])]
+        self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
+        notes = self._find_grades(profile, classes, words) if self.columns.names() else []
+        profile.refuse_problems()
+        self.notes = profile.notes(self.recipe, self.left_out, self.grades) + notes
+        unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
+        unused = [name for name in unused if name not in (*taken, *self.recipe.columns)]
+        self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
+        self.learns_scale = profile.is_pipe
+        if self.grades is not None and not profile.is_pipe:
+            self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
+        return self
+
+    def find_order(self) -> None:
+        """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
+        assert self.grades is not None
+        if self.recipe.n_sparse:
+            self.sorted_by = profiles.profile_sparse(self.files, self.options)[1]
+            return
+        profile = self._profile()
+        profile.check([*self.recipe.columns, *self.columns.names()])
+        self.notes += profile.file_notes()
+        self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
+
+    def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
+        """The profile of the files; a decimal sign that all of them share needs no second look."""
+        profile = profiles.profile_files([self.open(path) for path in self.files], words)
+        if len(signs := {file.decimal for file in profile.files}) == 1:
+            self.options = replace(self.options, decimal=signs.pop())
+        return profile
+
+    def _find_sparse(self, choice: profiles.ColumnChoice, classes: Any, words: Any) -> None:
+        """Find grades, scale and order of svmlight rows."""
+        n_features, zero_based = self.options.n_features, bool(self.options.zero_based)
+        if any(choice[:4]) or self.options.na:
+            raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
         if classes is None and words is None:
-            words = Counter({*()}.union(*(survey(path).grades for path in files)))
-        columns = LabelColumns(LABEL, brackets=columns.brackets, parts=columns.parts)
-        labels, notes = read_grades(classes, words, columns)
-        state, sorted_by = profile_sparse(files, options)
-        n, zero_based = options.n_features, bool(options.zero_based)
-        recipe = Recipe(n_sparse=n, zero_based=zero_based, standardise=choice.standardise)
-        encoder = Encoder(recipe, state)
-        reader = RowReader(files, options, encoder, columns, labels, bad, GROUP, tuple(keep))
-        reader.sorted_by, reader.notes = sorted_by, notes
-        return reader
-    profile = profile_files(files, options, (*choice.text, *choice.hashed), pipe)
-    taken = [*columns.names(), *([group] if group else [])]
-    _check_codes(profile, options.na)
-    encoder, left_out, notes = plan_columns(profile, taken, choice)
-    recipe, grades = encoder.recipe, None
-    if columns.names():
+            words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
+        self.columns = replace(self.columns, label=LABEL)
+        self.group, self.notes = GROUP, self._read_grades(classes, words)
+        state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
+        recipe = Recipe(n_sparse=n_features, zero_based=zero_based, standardise=choice.standardise)
+        self.encoder = Encoder(recipe, state)
+
+    def _find_grades(self, profile: profiles.Profile, classes: Any, words: Any) -> list[str]:
+        """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
+        columns = self.columns
         if classes is None and not columns.brackets and not columns.parts:
             classes = profile.order(columns, ALL_GRADES)
+        labels = profile.labels(columns)
         if classes is None and words is None:
-            words = label_words(profile.labels(columns), columns)
+            words = label_words(labels, columns)
             if not profile.whole and not columns.parts:  # a sample is enough for equal parts
-                words = find_words(files, options, columns)
+                words = find_words(self.files, self.options, columns)
         try:
-            grades, label_remarks = read_grades(classes, words, columns)
-            notes += label_remarks
-            if classes is None and not columns.brackets:
-                refuse_amounts(profile.labels(columns), columns, grades.classes)
+            notes = self._read_grades(classes, words)
+            if classes is None and self.grades is not None and not columns.brackets:
+                refuse_amounts(labels, columns, self.grades.classes)
+            return notes
         except ValueError as error:
-            if profile.fault and on_bad_row == "raise":  # perhaps the cause, and an error anyway
+            if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
                 raise RowError(profile.fault) from error
-            if not profile.problems:
-                raise
-            profile.problems.append(str(error))
-    profile.refuse_problems()
-    unused = [] if choice.features is None else profile.files[0].names
-    unused = [name for name in (*unused, *choice.drop) if name not in (*taken, *recipe.columns)]
-    reader = RowReader(files, options, encoder, columns, grades, bad, group, tuple(keep))
-    reader.notes = notes + label_notes(recipe, grades)
-    reader.left_out = left_out | dict.fromkeys(unused, AS_REQUESTED)
-    reader.decimals = {file.path: file.decimal for file in profile.files}
-    reader.learns_scale = profile.is_pipe
-    if profile.is_pipe:
-        reader.first = profile.files[0]
-    elif grades is not None:
-        reader.sorted_by = profile.sorted_by(recipe, grades, columns)
-    return reader
+            profile.problems.append(f"{profile.path}: {error}")
+            return []
 
+    def _read_grades(self, classes: Any, words: Counter[str] | None) -> list[str]:
+        """Take the grades in the order given, or as found in words; returns notes."""
+        if classes is not None:
+            check_grades(len(classes), "the order has")
+            self.grades = LabelReader(check_classes(classes))
+            return []
+        notes: list[str] = []
+        try:
+            if lost := [word for word in words or () if REPLACED in word]:
+                raise ValueError(
+                    f"the label {lost[0]!r} holds letters that are not UTF-8; give {CP1252}"
+                )
+            if self.columns.brackets or self.columns.parts:
+                found, notes = bands_of(words or Counter(), self.columns.parts)
+            else:
+                found = classes_of(words or ())
+        except ValueError as error:
+            names = " and ".join(map(repr, self.columns.names()))
+            raise ValueError(f"column {names}: {error}") from None
+        self.grades = LabelReader(found)
+        return notes
 
-def _check_codes(profile: Any, na: Sequence[str]) -> None:
-    """Refuse a code for no answer of a column that is not there, but one of a similar name is."""
-    for file in profile.files:
-        names = [code.rpartition(":")[0] for code in na]
-        check_columns(file.path, file.names, [n for n in names if n and closest(n, file.names)])
-
-
-def order_in_files(reader: RowReader) -> str:
-    """What neighbouring rows of files are alike in, or nothing, for a reader with a known recipe.
-
-    Its notes get what a sample shows.
-    """
-    assert reader.grades is not None
-    if reader.recipe.n_sparse:
-        return profile_sparse(reader.files, reader.options)[1]
-    profile = profile_files(reader.files, reader.options)
-    profile.check([*reader.recipe.columns, *reader.columns.names()])
-    reader.decimals = {file.path: file.decimal for file in profile.files}
-    reader.notes += profile.file_notes()
-    return profile.sorted_by(reader.recipe, reader.grades, reader.columns)
-
-
-def read_grades(
-    classes: Any, words: Counter[str] | None, columns: LabelColumns
-) -> tuple[LabelReader, list[str]]:
-    """The reader of labels with the grades in the order given, or as found in words; and notes."""
-    if classes is not None:
-        check_grades(len(classes), "the order has")
-        return LabelReader(check_classes(classes)), []
-    words = words or Counter()
-    try:
-        if lost := [word for word in words if REPLACED in word]:
-            raise ValueError(
-                f"the label {lost[0]!r} holds letters that are not UTF-8; give {CP1252}"
+    def label_notes(self) -> list[str]:
+        """What reading told about the labels."""
+        notes, count = [], self.unlabelled
+        if count:
+            notes.append(
+                f"{plural(count, 'row')} without a label {'were' if count > 1 else 'was'} left out"
             )
-        if columns.brackets or columns.parts:
-            bands, notes = bands_of(words, columns.parts)
-            return LabelReader(bands), notes
-        return LabelReader(classes_of(words)), []
-    except ValueError as error:
-        names = " and ".join(map(repr, columns.names()))
-        raise ValueError(f"column {names}: {error}") from None
+        if self.grades is not None and self.grades.note:
+            notes.append(self.grades.note)
+        return notes
+
+    def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
+        """Rows from a position on, to the end of the files, at most so many at once."""
+        for number, path in list(enumerate(self.files))[at.file :]:
+            reader, types = self.open(path), {}
+            del self.opened[path]
+            if not reader.sparse:
+                group = [] if self.group is None else [self.group]
+                texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
+                # a column that is a number and kept too is read as text
+                types = dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
+                if self.recipe.n_sparse:
+                    raise FileError(f"{path}: the model needs svmlight rows, as in training")
+            check_columns(path, reader.names, types)
+            done = at if number == at.file else Cursor(at.epoch, number)
+            for block in reader.blocks(types, done):
+                first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
+                for begin in range(first, len(block), size):
+                    yield from self._batch(reader, block, begin, begin + size)
+
+    def share(self, batch: Batch) -> float | None:
+        """How much of the files has been read after a batch; None if that is not known."""
+        if STDIN in self.files:
+            return None
+        sizes, number = self._sizes, batch.after.file
+        return (sum(sizes[:number]) + batch.share * sizes[number]) / max(1, sum(sizes))
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return sizes_of(self.files)
+
+    def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
+        """Some rows of a block, with their ranks, without bad rows and those without a label."""
+        batch = block.only(slice(begin, end))
+        faults = {row - begin: why for row, why in block.faults.items() if begin <= row < end}
+        X, table = batch.X, batch.table
+        if X is None:
+            X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
+        faults = self.encoder.value_faults(X) | faults
+        after = block.after._replace(row=int(batch.rows[-1]))
+        named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
+        batch = replace(batch, X=X, after=after, **named)
+        if self.grades is not None:
+            labels = label_frame(table, self.columns, reader.decimal, reader.path)
+            lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
+            faults = wrong | faults
+            batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
+        raises = faults and self.bad.policy == "raise"
+        if raises and reader.path == STDIN and min(faults):  # cannot be read again
+            before = batch.only(np.arange(min(faults)))
+            after = after._replace(row=int(before.rows[-1]))
+            yield from self._labelled(replace(before, after=after))
+        yield from self._labelled(self.bad.take_from(batch, faults))
+
+    def _labelled(self, batch: Batch) -> Iterator[Batch]:
+        """The rows with a label; those without one are counted."""
+        if batch.lower is not None and self.bad.policy != "keep":
+            known = batch.lower != NO_LABEL
+            self.unlabelled += int((~known).sum())
+            batch = batch if known.all() else batch.only(known)
+        if len(batch):
+            yield batch
 
 
-def find_words(
-    files: Sequence[str],
-    options: FileOptions,
-    columns: LabelColumns,
-) -> Counter[str]:
+def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> Counter[str]:
     """All distinct values in the label columns of tables, and how often they occur."""
     words: Counter[str] = Counter()
     for path in files:
@@ -203,7 +283,8 @@ def find_words(
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            words.update(label_words(label_frame(block.table[good], columns), columns))
+            labels = label_frame(block.table[good], columns, reader.decimal, path)
+            words.update(label_words(labels, columns))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
 
@@ -211,12 +292,9 @@ def find_words(
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
     for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
-        extent, here = survey(path), None
-        if extent.smallest == 0 and not recipe.zero_based:
-            here = 0
-        if extent.smallest and recipe.zero_based and extent.largest == recipe.n_sparse:
-            here = 1
-        if here is not None:
+        extent, here = survey(path), int(recipe.zero_based)
+        from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
+        if from_one if recipe.zero_based else extent.smallest == 0:
             raise FileError(
                 f"{path}: indices start at {here} here, but at {1 - here} in training; number the "
                 "features as in training"
@@ -249,116 +327,6 @@ def count_features(
         options = replace(options, zero_based=zero_based, n_features=n_features)
     check_features(what, n_features, join_hints(*remedies))
     return options
-
-
-@dataclass
-class RowReader:
-    """Reads files in batches, with the numbers of a recipe and the ranks of the labels."""
-
-    files: Sequence[str]
-    options: FileOptions
-    encoder: Encoder
-    columns: LabelColumns
-    grades: LabelReader | None
-    bad: BadRows
-    group: str | None = None  # column of groups
-    keep: tuple[str, ...] = ()  # columns to keep
-    first: Any = None  # the reader of the first file, if it is open already
-    sorted_by: str = ""  # what neighbouring rows are alike in, if they are
-    learns_scale: bool = False  # whether mean and spread are learned from the rows
-    unlabelled: int = 0  # rows that were left out, because they have no label
-    decimals: dict[str, str] = field(default_factory=dict)  # decimal signs, by file
-    notes: list[str] = field(default_factory=list)  # what the user may not expect
-    left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
-
-    @property
-    def recipe(self) -> Recipe:
-        """How columns become features."""
-        return self.encoder.recipe
-
-    def label_notes(self) -> list[str]:
-        """What reading told about the labels."""
-        notes, count = [], self.unlabelled
-        if count:
-            rows, were = ("rows", "were") if count > 1 else ("row", "was")
-            notes.append(f"{count:,} {rows} without a label {were} left out")
-        if self.grades is not None and self.grades.note:
-            notes.append(self.grades.note)
-        return notes
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return sizes_of(self.files)
-
-    def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
-        """Rows from a position on, to the end of the files, at most so many at once."""
-        for number in range(at.file, len(self.files)):
-            reader = self._open(number)
-            done = at if number == at.file else Cursor(at.epoch, number)
-            for block in reader.blocks(self._types(reader), done):
-                first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
-                for begin in range(first, len(block), size):
-                    yield from self._batch(reader, block, begin, begin + size)
-
-    def share(self, batch: Batch) -> float | None:
-        """How much of the files has been read after a batch; None if that is not known."""
-        if STDIN in self.files:
-            return None
-        number = batch.after.file
-        done = sum(self._sizes[:number]) + batch.share * self._sizes[number]
-        return done / max(1, sum(self._sizes))
-
-    def _open(self, number: int) -> Any:
-        if number == 0 and self.first is not None:
-            reader, self.first = self.first, None
-        else:
-            path = self.files[number]
-            known = replace(self.options, decimal=self.options.decimal or self.decimals.get(path))
-            reader = open_file(path, known)
-        if self.recipe.n_sparse and not reader.sparse:
-            raise FileError(f"{reader.path}: the model needs svmlight rows, as in training")
-        check_columns(reader.path, reader.names, self._types(reader))
-        return reader
-
-    def _types(self, reader: Any) -> dict[str, Any]:
-        """The columns to read; one that is a number and kept too is read as text."""
-        if reader.sparse:
-            return {}
-        group = [] if self.group is None else [self.group]
-        texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
-        return dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
-
-    def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
-        """Some rows of a block, with their ranks, without bad rows and those without a label."""
-        batch = block.only(slice(begin, end))
-        faults = {row - begin: why for row, why in block.faults.items() if begin <= row < end}
-        X, table = batch.X, batch.table
-        if X is None:
-            X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
-        faults = self.encoder.value_faults(X) | faults
-        after = block.after._replace(row=int(batch.rows[-1]))
-        named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
-        batch = replace(batch, X=X, after=after, **named)
-        if self.grades is not None:
-            labels = label_frame(table, self.columns, reader.decimal)
-            lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
-            faults = wrong | faults
-            batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        raises = faults and self.bad.policy == "raise"
-        if raises and reader.path == STDIN and min(faults):  # cannot be read again
-            before = batch.only(np.arange(min(faults)))
-            after = after._replace(row=int(before.rows[-1]))
-            yield from self._labelled(replace(before, after=after))
-        yield from self._labelled(self.bad.take_from(batch, faults))
-
-    def _labelled(self, batch: Batch) -> Iterator[Batch]:
-        """The rows with a label; those without one are counted."""
-        if batch.lower is not None and self.bad.policy != "keep":
-            known = batch.lower != NO_LABEL
-            self.unlabelled += int((~known).sum())
-            batch = batch if known.all() else batch.only(known)
-        if len(batch):
-            yield batch
 
 
 class Staging:

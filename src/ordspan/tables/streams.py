@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from ordspan.tables.encoder import Encoder
-from ordspan.tables.files import FileOptions
-from ordspan.tables.rows import Batch
+from ordspan.tables.files import FileOptions, expand
+from ordspan.tables.rows import BadRows, Batch
 from ordspan.wording import report_missing
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ def stream(
     group: str | None = None,
     keep: Sequence[str] = (),
     on_bad_row: str = "raise",
-    standardise: bool = False,
     **options: Any,
 ) -> Stream:
     """Read files of any size batch by batch, in bounded memory.
@@ -118,13 +117,12 @@ def stream(
         Columns to keep in ``Batch.kept``.
     on_bad_row : {"raise", "skip"}
         Raise an error at the first bad row, or skip bad rows and count them.
-    standardise : bool
-        Centre and scale every number by mean and spread (sparse rows: scale only), estimated from
-        a sample of the files; for standard input, from the rows up to each one.
     **options
         How to read the files and their columns, as in `ordspan.train_files`: ``features``,
         ``drop``, ``text``, ``hashed``, ``hash_bits``, ``missing``, ``format``, ``delimiter``,
-        ``decimal``, ``encoding``, ``zero_based`` and ``n_features``.
+        ``decimal``, ``encoding``, ``zero_based`` and ``n_features``. With ``standardise=True``
+        every number is centred and scaled by mean and spread (sparse rows: scaled only), estimated
+        from a sample of the files; for standard input, from the rows up to each one.
 
     Returns
     -------
@@ -147,15 +145,15 @@ def stream(
     # these need Polars, which comes with the extra cli
     from ordspan.tables.label_columns import LabelColumns
     from ordspan.tables.profile import ColumnChoice
-    from ordspan.tables.reading import open_rows
+    from ordspan.tables.reading import RowReader
 
-    lists = ("paths", "keep", "features", "drop", "text", "hashed")
-    arguments: Any = {"paths": paths, "keep": keep, "standardise": standardise} | options
-    for name in lists:
-        if isinstance(arguments.get(name), str | Path):
-            arguments[name] = [arguments[name]]
-    opening = {f.name: arguments.pop(f.name) for f in fields(FileOptions) if f.name in arguments}
-    files, keep = arguments.pop("paths"), arguments.pop("keep")
-    columns = LabelColumns(label, lower, upper)
-    how = (FileOptions(**opening), columns, ColumnChoice(**arguments), classes, on_bad_row)
-    return Stream(open_rows(files, *how, group, keep))
+    def as_list(names: Any) -> Any:
+        return [names] if isinstance(names, str | Path) else names
+
+    opening = {n: options.pop(n) for n in FileOptions.__match_args__ if n in options}
+    lists = {n: as_list(options[n]) for n in ("features", "drop", "text", "hashed") if n in options}
+    columns, bad = LabelColumns(label, lower, upper), BadRows(on_bad_row)
+    files, kept = expand(as_list(paths)), tuple(as_list(keep))
+    reader = RowReader(files, FileOptions(**opening), columns, bad, group, kept)
+    choice = ColumnChoice(**{"standardise": False} | options | lists)
+    return Stream(reader.find_columns(choice, classes))

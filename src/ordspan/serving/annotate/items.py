@@ -23,7 +23,7 @@ from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.files import is_svmlight, open_file, sizes_of
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.profile import ColumnChoice, NoFeatureError
-from ordspan.tables.reading import RowReader, open_rows
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import REFUSE, BadRows, Batch, FileError
 from ordspan.wording import brief, shell_list
 
@@ -168,19 +168,18 @@ def read_items(job: AnnotateJob) -> Items:
 def _read(job: AnnotateJob, drop: Sequence[str], there: Sequence[str]) -> tuple[RowReader, Batch]:
     """The reader of the features of the items, and all rows with all columns."""
     choice = ColumnChoice(drop=list(dict.fromkeys(drop)), text=job.text)
-    files, keep = [str(job.items)], tuple(there)
+    how, bad = (job.options, LabelColumns()), BadRows(REFUSE)
+    reader = RowReader([str(job.items)], *how, bad, keep=tuple(there))
     try:
-        reader = open_rows(files, job.options, LabelColumns(), choice, None, REFUSE, keep=keep)
+        reader.find_columns(choice)
     except NoFeatureError:
         # a category that hardly any item has, so that the model only learns grade frequencies
-        encoder = Encoder(Recipe(words=((there[0], ("",)),)))
-        reader = RowReader(files, job.options, encoder, LabelColumns(), None, BadRows(REFUSE))
-        reader.keep = keep
+        reader.encoder = Encoder(Recipe(words=((there[0], ("",)),)))
     batches = list(reader.batches())
     X = np.concatenate([batch.X for batch in batches])
     table = pl.concat([batch.table for batch in batches], how="vertical_relaxed")
     rows = np.concatenate([batch.rows for batch in batches])
-    return reader, Batch(X, table, rows, files[0])
+    return reader, Batch(X, table, rows, reader.files[0])
 
 
 def _as_text(column: pl.Series) -> pl.Series:
