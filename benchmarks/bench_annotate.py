@@ -9,7 +9,6 @@ docs/measured/annotate-sentences.md.
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from measuring import command, machine
+from measuring import command, judged_sentences, machine
 from ordspan.commands.jobs import AnnotateJob
 from ordspan.serving.annotate.items import open_folder
 from ordspan.serving.annotate.session import Note, Session, progress
@@ -29,19 +28,10 @@ STOPS = (30, 50, 100, 150, 200)
 
 def read_reviews(folder: Path) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
     """The sentences, the ranks of the middle half of their judges, and of their median."""
-    name = folder / "amazonReviewSnippets"
-    texts = dict(
-        line.split("\t")[::2]
-        for line in Path(f"{name}_GroundTruth.txt").read_text("utf-8-sig").splitlines()
-    )
-    ratings = {
-        line.split("\t")[0]: json.loads(line.split("\t")[3])
-        for line in Path(f"{name}_anonDataRatings.txt").read_text("utf-8-sig").splitlines()
-    }
-    both = [key for key in texts if key in ratings]
-    table = pl.DataFrame({"id": both, "sentence": [texts[key] for key in both]})
-    thirds = [np.quantile(ratings[key], [0.25, 0.75, 0.5], method="nearest") for key in both]
-    ranks = np.array(thirds, dtype=np.int64) + 5
+    sentences, ratings = zip(*judged_sentences(folder, "amazonReviewSnippets"), strict=True)
+    table = pl.DataFrame({"sentence": sentences}).with_row_index("id")
+    quantiles = [np.quantile(each, [0.25, 0.75, 0.5], method="nearest") for each in ratings]
+    ranks = np.array(quantiles, dtype=np.int64) + 5
     return table, ranks[:, :2], ranks[:, 2]
 
 
@@ -53,7 +43,7 @@ def simulate(path: Path, seed: int, ends: np.ndarray, truth: np.ndarray) -> list
     with tempfile.TemporaryDirectory() as state:
         folder, items = open_folder(AnnotateJob(str(path), state=state, classes=GRADES, id="id"))
         session = Session(Path(state), items, msgspec.structs.replace(folder, seed=seed))
-        features, found = items.features(), []
+        features, found = session.asker.features, []
         for number in range(1, STOPS[-1] + 1):
             asked = session.ask("ann")
             item = asked["item"]
@@ -71,9 +61,8 @@ def simulate(path: Path, seed: int, ends: np.ndarray, truth: np.ndarray) -> list
     return found
 
 
-def run(folder: Path, sessions: int = 20) -> str:
+def run(table: pl.DataFrame, ends: np.ndarray, truth: np.ndarray, sessions: int = 20) -> str:
     """The page with the table."""
-    table, ends, truth = read_reviews(folder)
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "reviews.csv"
         table.write_csv(path)
@@ -107,4 +96,4 @@ def run(folder: Path, sessions: int = 20) -> str:
 
 if __name__ == "__main__":
     reviews = Path(os.environ["ORDSPAN_DATA"]) / "vader_raters"
-    command(lambda scale: run(reviews, sessions=20 if scale else 1), __doc__)
+    command(lambda scale: run(*read_reviews(reviews), sessions=20 if scale else 1), __doc__)

@@ -7,15 +7,14 @@ processor times in a fresh process with an empty cache.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 
 import numpy as np
 
-from measuring import Row, command, graded_rows, table
+from measuring import Row, command, graded_rows, seconds, table
 from ordspan import KernelOrdinalPA
 
 FITS = """
@@ -46,23 +45,16 @@ WORK = (
 )
 
 
-def compile_seconds(anew: bool) -> list[float]:
-    """Processor time of the first fits in a process, with an empty cache if ``anew``."""
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | ({"NUMBA_CACHE_DIR": cache} if anew else {})
-        done = subprocess.run(
-            [sys.executable, "-c", FITS],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    return [float(line) for line in done.stdout.split()]
-
-
 def compiling(repeats: int, anew: bool) -> list[Row]:
-    measured = [compile_seconds(anew) for _ in range(repeats)]
-    medians = [statistics.median(values) for values in zip(*measured, strict=True)]
+    """Processor time of the first fits in a process, with an empty cache if ``anew``."""
+    measured = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = os.environ | ({"NUMBA_CACHE_DIR": cache} if anew else {})
+            fits = [sys.executable, "-c", FITS]
+            printed = subprocess.check_output(fits, env=environment, text=True)
+        measured.append([float(line) for line in printed.split()])
+    medians = np.median(measured, axis=0).tolist()
     return [
         Row.at_most(work, seconds, target, " s")
         for (work, target), seconds in zip(WORK, medians, strict=True)
@@ -74,15 +66,13 @@ def one_row(n_support: int, repeats: int) -> list[Row]:
     X, ranks = graded_rows(30 * n_support, 8, 5)
     model = KernelOrdinalPA(gamma=0.1).partial_fit(X[:1], ranks[:1], classes=[1, 2, 3, 4, 5])
     start = 1
-    while model.dual_coef_.size < n_support:
-        part = slice(start, start + n_support - model.dual_coef_.size)
-        model.partial_fit(X[part], ranks[part])
-        start = part.stop
-    took = []
-    for row in range(start, start + repeats):
-        before = time.process_time()
-        model.partial_fit(X[row : row + 1], ranks[row : row + 1])
-        took.append(1000 * (time.process_time() - before))
+    while missing := n_support - model.dual_coef_.size:
+        model.partial_fit(X[start : start + missing], ranks[start : start + missing])
+        start += missing
+    took = [
+        1000 * seconds(partial(model.partial_fit, X[row : row + 1], ranks[row : row + 1]))
+        for row in range(start, start + repeats)
+    ]
     work = f"KernelOrdinalPA.partial_fit on one row with {n_support} support vectors"
     return [Row.at_most(work, float(np.median(took)), 0.2, " ms")]
 
@@ -90,9 +80,8 @@ def one_row(n_support: int, repeats: int) -> list[Row]:
 def run(scale: float = 1.0) -> list[Row]:
     """All rows; with a scale below 1 each is measured once, as a check that it still runs."""
     full = scale >= 1
-    return compiling(5 if full else 1, anew=full) + one_row(
-        2000 if full else 20, 200 if full else 5
-    )
+    sizes = (2000, 200) if full else (20, 5)
+    return compiling(5 if full else 1, anew=full) + one_row(*sizes)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ from measuring import Row, command, graded_rows, in_fresh_process, ratio, table
 from ordspan import OrdinalPA, train_files
 
 N, D, GRADES = 723_412, 136, [1, 2, 3, 4, 5]
-TEXT_ROWS = 60_000
-"""Rows of the svmlight file: fewer, because scikit-learn reads it slowly."""
+TEXT_SHARE = 12  # the svmlight file has one row in so many, as scikit-learn reads it slowly
 MIXED_ROWS = 100_000
+BARE_PARQUET = "bare pyarrow read plus a pass in memory"
 BIG_BYTES = 5 << 30
 
 
@@ -42,71 +42,47 @@ def as_table(X: np.ndarray, grades: np.ndarray) -> pa.Table:
     return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"grade": grades})
 
 
-def write_svmlight(path: Path, X: np.ndarray, grades: np.ndarray) -> None:
-    with path.open("w") as file:
-        for grade, row in zip(grades, X, strict=True):
-            cells = " ".join(f"{j}:{value!s}" for j, value in enumerate(row, 1))
-            file.write(f"{grade} qid:1 {cells}\n")
+def write_lines(path: Path, X: np.ndarray, grades: np.ndarray, head: str, first: int) -> None:
+    """Write lines of index:value, numbers in their shortest form, as pyarrow does in a CSV file."""
 
+    def as_text(values: np.ndarray) -> pa.Array:
+        return compute.cast(pa.array(values), pa.string())
 
-def write_vowpal(path: Path, X: np.ndarray, grades: np.ndarray) -> None:
-    """Write numbers in their shortest form, as pyarrow does in a CSV file."""
     with path.open("wb") as file:
         for begin in range(0, len(X), 5000):
-            rows, heads = X[begin : begin + 5000], grades[begin : begin + 5000]
-            words = [compute.binary_join_element_wise(as_text(heads), "|", " ")]
-            for j in range(rows.shape[1]):
-                words.append(compute.binary_join_element_wise(str(j), as_text(rows[:, j]), ":"))
+            rows, labels = X[begin : begin + 5000], grades[begin : begin + 5000]
+            words = [as_text(labels), pa.scalar(head)]
+            for j, column in enumerate(rows.T, first):
+                words.append(compute.binary_join_element_wise(str(j), as_text(column), ":"))
             lines = compute.binary_join_element_wise(*words, " ").to_pylist()
             file.write("\n".join([*lines, ""]).encode())
 
 
-def as_text(values: np.ndarray) -> pa.Array:
-    return compute.cast(pa.array(values), pa.string())
+def against_readers(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
+    """Compare with bare readers."""
+    table_of_rows, few = as_table(X, grades), len(X) // TEXT_SHARE
+    as_parquet, as_csv, as_text = (folder / f"rows.{end}" for end in ("parquet", "csv", "txt"))
+    parquet.write_table(table_of_rows, as_parquet)
+    csv.write_csv(table_of_rows, as_csv)
+    write_lines(as_text, X[:few], grades[:few], "qid:1", first=1)
 
-
-def from_parquet(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
-    path = folder / "rows.parquet"
-    parquet.write_table(as_table(X, grades), path)
-
-    def bare() -> None:
-        parquet.read_table(path)
+    def bare_parquet() -> None:
+        parquet.read_table(as_parquet)
         OrdinalPA(classes=GRADES).partial_fit(X, grades)
 
-    times, took = ratio(lambda: run_job(path), bare, repeats)
-    work = (
-        f"Parquet, {len(X):,} × {D} float32 ({took:.1f} s): time / bare pyarrow read plus a pass "
-    )
-    return [Row.at_most(work + "in memory", times, 3)]
+    def compared(what: str, ours: Callable, theirs: Callable, peer: str, target: float) -> Row:
+        times, took = ratio(ours, theirs, repeats)
+        return Row.at_most(f"{what} ({took:.1f} s): time / {peer}", times, target)
 
-
-def from_csv(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
-    path = folder / "rows.csv"
-    csv.write_csv(as_table(X, grades), path)
-    rows = []
-    for name, passes, target in (("the same rows", 1, 1.5), ("five passes", 5, 7.5)):
-        train = partial(run_job, path, passes=passes)
-        times, took = ratio(train, lambda: csv.read_csv(path), repeats)
-        work = f"CSV, {name} ({took:.1f} s): time / bare pyarrow CSV read"
-        rows.append(Row.at_most(work, times, target))
-    return rows
-
-
-def from_svmlight(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
-    path = folder / "rows.txt"
-    write_svmlight(path, X, grades)
-    times, took = ratio(
-        lambda: run_job(path, n_features=D), lambda: load_svmlight_file(str(path)), repeats
-    )
-    work = f"svmlight, {len(X):,} rows ({took:.1f} s): time / scikit-learn's reader alone"
-    return [Row.at_most(work, times, 1.5)]
-
-
-def both_clocks(work: Callable[[], object]) -> np.ndarray:
-    """Wall-clock and processor time of one call."""
-    before = np.array([time.perf_counter(), time.process_time()])
-    work()
-    return np.array([time.perf_counter(), time.process_time()]) - before
+    train, train_sparse = partial(run_job, as_csv), partial(run_job, as_text, n_features=D)
+    bare_csv, bare_text = partial(csv.read_csv, as_csv), partial(load_svmlight_file, str(as_text))
+    shape, read, sparse = f"{len(X):,} × {D} float32", "bare pyarrow CSV read", f"{few:,} rows"
+    return [
+        compared(f"Parquet, {shape}", partial(run_job, as_parquet), bare_parquet, BARE_PARQUET, 3),
+        compared("CSV, the same rows", train, bare_csv, read, 1.5),
+        compared("CSV, five passes", partial(train, passes=5), bare_csv, read, 7.5),
+        compared(f"svmlight, {sparse}", train_sparse, bare_text, "scikit-learn's reader", 1.5),
+    ]
 
 
 def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int) -> list[Row]:
@@ -115,35 +91,31 @@ def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int
         import vowpalwabbit
     except ModuleNotFoundError:
         return []
-    write_vowpal(folder / "rows.vw", X, grades)
-    csv.write_csv(as_table(X, grades), folder / "rows.csv")
-    parquet.write_table(as_table(X, grades), folder / "rows.parquet")
-    parquet.write_table(
-        as_table(X, grades), folder / "plain.parquet", use_dictionary=False, compression=None
-    )
-
-    def vowpal() -> None:
-        vowpalwabbit.Workspace(f"-d {folder / 'rows.vw'} --quiet").finish()
-
+    rows_of_file, plain = as_table(X, grades), {"use_dictionary": False, "compression": None}
+    write_lines(folder / "rows.vw", X, grades, "|", first=0)
+    csv.write_csv(rows_of_file, folder / "rows.csv")
+    parquet.write_table(rows_of_file, folder / "rows.parquet")
+    parquet.write_table(rows_of_file, folder / "plain.parquet", **plain)
     jobs = {
-        "Vowpal Wabbit": vowpal,
+        "Vowpal Wabbit": lambda: vowpalwabbit.Workspace(f"-d {folder}/rows.vw --quiet").finish(),
         "CSV": lambda: run_job(folder / "rows.csv"),
         "Parquet as pyarrow writes it": lambda: run_job(folder / "rows.parquet"),
         "Parquet, uncompressed, no dictionary": lambda: run_job(folder / "plain.parquet"),
     }
-    for job in jobs.values():
-        job()  # bring the files into the page cache
     clocks: dict[str, list[np.ndarray]] = {name: [] for name in jobs}
-    for turn in range(repeats):
+    for turn in range(repeats + 1):  # the first brings the files into the page cache
         for name in np.roll([*jobs], turn):  # each job affects the one after it
-            clocks[name].append(both_clocks(jobs[name]))
+            before = np.array([time.perf_counter(), time.process_time()])
+            jobs[name]()
+            after = np.array([time.perf_counter(), time.process_time()])
+            clocks[name].append(after - before)
+    clocks = {name: taken[1:] for name, taken in clocks.items()}
     theirs, rows = np.array(clocks.pop("Vowpal Wabbit")), []
     for (name, ours), target in zip(clocks.items(), (1.5, 6, 6), strict=True):
         wall, busy = np.median(theirs / ours, axis=0)
-        label = (
-            f"{name}, {len(X):,} rows ({np.median(ours, axis=0)[0]:.2f} s wall clock): speed-up "
-        )
-        label += f"over one pass of Vowpal Wabbit, wall clock (processor time: {busy:.1f} ×)"
+        took = np.median(ours, axis=0)[0]
+        label = f"{name}, {len(X):,} rows ({took:.2f} s wall clock): speed-up over one pass of "
+        label += f"Vowpal Wabbit, wall clock (processor time: {busy:.1f} ×)"
         rows.append(Row.at_least(label, wall, target))
     return rows
 
@@ -167,11 +139,10 @@ def write_big_parquet(path: Path, n_bytes: int) -> None:
             file.write_table(rows)
 
 
-def big_memory(path: str, answer: object) -> None:
+def big_memory(path: str) -> float:
     """Peak megabytes of the command that trains from a file."""
     child_costs(*train_words(Path(path)), "--grades", "1..5")
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    answer.put(peak)  # type: ignore[attr-defined]
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def memory(folder: Path, name: str, write: Callable[[Path, int], None], n_bytes: int) -> list[Row]:
@@ -281,16 +252,11 @@ def mixed(folder: Path, n: int, repeats: int) -> list[Row]:
 
 
 def run(scale: float) -> list[Row]:
-    n, n_text = max(200, int(N * scale)), max(200, int(TEXT_ROWS * scale))
-    repeats = 3 if scale else 1
-    X, grades = graded_rows(n, D, 5, dtype=np.float32)
-    text_rows = X[:n_text].copy(), grades[:n_text].copy()
-    n_bytes = int(BIG_BYTES * scale)
+    repeats, n_bytes = 3 if scale else 1, int(BIG_BYTES * scale)
+    X, grades = graded_rows(max(1200, int(N * scale)), D, 5, dtype=np.float32)
     rows: list[Row] = []
     parts: list[Callable[[Path], list[Row]]] = [
-        lambda folder: from_parquet(folder, X, grades, repeats),
-        lambda folder: from_csv(folder, X, grades, 1 if scale else repeats),
-        lambda folder: from_svmlight(folder, *text_rows, repeats),
+        lambda folder: against_readers(folder, X, grades, repeats),
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
         lambda folder: mixed(folder, max(300, int(MIXED_ROWS * scale)), repeats),
         lambda folder: commands(folder, 5 if scale else 1),

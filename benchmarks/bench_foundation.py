@@ -6,19 +6,16 @@ toy size. Every ratio is measured within one run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from measuring import (
-    Row,
-    bare_dense,
-    bare_sparse,
-    command,
-    graded_rows,
-    ratio,
-    table,
-)
+from measuring import Row, bare_dense, bare_sparse, command, graded_rows, ratio, table
 from ordspan import OrdinalPA
 from ordspan.learners import LinearLearner
 
@@ -32,25 +29,24 @@ def pass_of(learner_args: tuple, X: object, ranks: np.ndarray) -> LinearLearner:
     return learner
 
 
-def random_marks(rate: float, n: int) -> np.ndarray:
-    return np.random.default_rng(1).random(n) < rate
+def passes(X: Any, ranks: np.ndarray, shape: str, bare: Callable, target: float) -> list[Row]:
+    """One pass of each variant, against a bare loop that updates as many rows."""
+    (n, d), rows = X.shape, []
+    for variant in VARIANTS:
+        ours = partial(pass_of, (d, 5, variant), X, ranks)
+        rate = ours().n_updates / n
+        marks = np.random.default_rng(1).random(n) < rate
+        times, took = ratio(ours, partial(bare, marks=marks))
+        work = f"{variant}, {n:,} × {d:,}, {shape} ({took / n * 1e9:.0f} ns per row, {rate:.0%} "
+        rows.append(Row.at_most(work + "updates): time / bare loop", times, target))
+    return rows
 
 
 def dense_passes(X: np.ndarray, ranks: np.ndarray, target: float) -> list[Row]:
-    n, d = X.shape
-    rows = []
-    for variant in VARIANTS:
-        args = (d, 5, variant)
-        rate = pass_of(args, X, ranks).n_updates / n
-        marks, flat = random_marks(rate, n), X.reshape(-1)
-        times, took = ratio(
-            lambda args=args: pass_of(args, X, ranks),
-            lambda flat=flat, marks=marks: bare_dense(np.zeros(d), flat, marks),
-        )
-        work = f"{variant}, one pass, {n:,} × {d}, K = 5 ({took / n * 1e9:.0f} ns per row, "
-        work += f"{rate:.0%} updates): time / bare loop"
-        rows.append(Row.at_most(work, times, target))
-    return rows
+    def bare(marks: np.ndarray) -> None:
+        bare_dense(np.zeros(X.shape[1]), X.reshape(-1), marks)
+
+    return passes(X, ranks, "K = 5", bare, target)
 
 
 def against_sgd(X: np.ndarray, ranks: np.ndarray) -> list[Row]:
@@ -62,18 +58,13 @@ def against_sgd(X: np.ndarray, ranks: np.ndarray) -> list[Row]:
     common = {"learning_rate": "pa1", "penalty": None, "shuffle": False, "max_iter": 1, "tol": None}
     regressor = SGDRegressor(loss="epsilon_insensitive", **common)
     classifier = SGDClassifier(loss="hinge", **common)
-    target = ranks.astype(float)
-    fast, took = ratio(ours, lambda: regressor.fit(X, target))
-    shape = f"{X.shape[0]:,} × {X.shape[1]}"
-    work = f"OrdinalPA.partial_fit (averaged, validated), {shape} ({took:.2f} s)"
-    return [
-        Row.at_least(f"{work}: speed-up over SGDRegressor pa1", 1 / fast, 2.5),
-        Row.at_least(
-            f"{work}: speed-up over SGDClassifier pa1",
-            1 / ratio(ours, lambda: classifier.fit(X, ranks))[0],
-            10,
-        ),
-    ]
+    rows = []
+    for peer, labels, target in ((regressor, ranks.astype(float), 2.5), (classifier, ranks, 10)):
+        times, took = ratio(ours, partial(peer.fit, X, labels))
+        work = f"OrdinalPA.partial_fit (averaged, validated), {X.shape[0]:,} × {X.shape[1]} "
+        work += f"({took:.2f} s): speed-up over {type(peer).__name__} pa1"
+        rows.append(Row.at_least(work, 1 / times, target))
+    return rows
 
 
 def sparse_pass(n: int, d: int, stored: int) -> list[Row]:
@@ -84,32 +75,21 @@ def sparse_pass(n: int, d: int, stored: int) -> list[Row]:
     X.sum_duplicates()
     score = X @ rng.standard_normal(d) + rng.standard_normal(n)
     ranks = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score) + 1
-    rows = []
-    for variant in VARIANTS:
-        args = (d, 5, variant)
-        rate = pass_of(args, X, ranks).n_updates / n
-        marks = random_marks(rate, n)
-        times, took = ratio(
-            lambda args=args: pass_of(args, X, ranks),
-            lambda marks=marks: bare_sparse(np.zeros(d), X.data, X.indices, X.indptr, marks),
-        )
-        work = f"{variant}, CSR, {n:,} × {d:,}, {stored} values per row ({took / n * 1e9:.0f} ns "
-        rows.append(Row.at_most(work + "per row): time / bare sparse loop", times, 1.6))
-    return rows
+
+    def bare(marks: np.ndarray) -> None:
+        bare_sparse(np.zeros(d), X.data, X.indices, X.indptr, marks)
+
+    return passes(X, ranks, f"CSR, {stored} values per row", bare, 1.6)
 
 
 def many_classes(n: int, d: int) -> list[Row]:
     data = {k: graded_rows(n, d, k) for k in (5, 100, 1000)}
     rows = []
-    for variant in ("PA-I", "PA-II"):
-        for n_classes, target in ((100, 4), (1000, 40)):
-            few, many = (d, 5, variant), (d, n_classes, variant)
-            times, took = ratio(
-                lambda many=many, k=n_classes: pass_of(many, *data[k]),
-                lambda few=few: pass_of(few, *data[5]),
-            )
-            work = f"{variant}, {n:,} × {d}, K = {n_classes} ({took / n * 1e9:.0f} ns per row): "
-            rows.append(Row.at_most(work + "time / K = 5", times, target))
+    for variant, (k, target) in product(("PA-I", "PA-II"), ((100, 4), (1000, 40))):
+        ours, few = (partial(pass_of, (d, K, variant), *data[K]) for K in (k, 5))
+        times, took = ratio(ours, few)
+        work = f"{variant}, {n:,} × {d}, K = {k} ({took / n * 1e9:.0f} ns per row): time / K = 5"
+        rows.append(Row.at_most(work, times, target))
     return rows
 
 

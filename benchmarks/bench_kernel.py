@@ -87,7 +87,7 @@ def budgeted_trials(n_support: int, n_trials: int) -> list[Row]:
     return rows
 
 
-def _stream(n: int, budget: int, answer: object) -> None:
+def _stream(n: int, budget: int) -> tuple[float, float, float]:
     """Learn n rows, generated in portions; slowdown, growth of memory, and total time."""
     portion = max(1, n // 20)
     learner = KernelLearner(WIDTH, N_CLASSES, gamma=GAMMA, average=True, budget=budget)
@@ -99,7 +99,7 @@ def _stream(n: int, budget: int, answer: object) -> None:
             forget_peak()
             before = peak_megabytes()
     assert learner.n_support <= budget
-    answer.put((np.median(took[-5:]) / np.median(took[1:6]), peak_megabytes() - before, sum(took)))
+    return np.median(took[-5:]) / np.median(took[1:6]), peak_megabytes() - before, sum(took)
 
 
 def long_stream(n: int, budget: int) -> list[Row]:

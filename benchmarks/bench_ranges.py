@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 
+from bench_peers import available
 from measuring import Row, command, graded_rows, ratio, table
 from ordspan import CalibratedOrdinal, OrdinalPA, OrdinalSVM, coarsen
-from ordspan.datasets import Dataset, DataUnavailable, load_dataset
+from ordspan.datasets import Dataset
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.metrics import interval_coverage, interval_width, ranked_probability_score
 
@@ -76,20 +78,17 @@ WAYS = {"stream": streamed, "batch": batch}
 def coverages(data: Dataset, n_splits: int) -> list[Row]:
     """Share of true grades inside the predicted ranges, and their mean width, over splits."""
     rows = []
-    for share in SHARES:
-        for way, make in WAYS.items():
-            found: dict[float, list[tuple[float, float]]] = {level: [] for level in COVERAGES}
-            for split in splits(data, share, n_splits):
-                model = make(split)
-                for level in COVERAGES:
-                    ranges = model.predict_interval(split.X_test, level)
-                    held = interval_coverage(split.y_test, ranges, classes=split.classes)
-                    found[level].append((held, interval_width(ranges, classes=split.classes)))
-            for level, results in found.items():
-                held, width = np.mean(results, axis=0)
-                work = f"{data.name}, {share:.0%} ranges, {way}, {width:.2f} grades wide"
-                target = f"{level:g} ± {CLOSE:g}"
-                rows.append(Row(work, held, target, abs(held - level) <= CLOSE))
+    for share, (way, make) in product(SHARES, WAYS.items()):
+        found = []  # coverage and width of every split and level
+        for split in splits(data, share, n_splits):
+            model, known = make(split), {"classes": split.classes}
+            ranges = [model.predict_interval(split.X_test, level) for level in COVERAGES]
+            held = [interval_coverage(split.y_test, each, **known) for each in ranges]
+            found.append([held, [interval_width(each, **known) for each in ranges]])
+        for level, held, width in zip(COVERAGES, *np.mean(found, axis=0), strict=True):
+            work = f"{data.name}, {share:.0%} ranges, {way}, {width:.2f} grades wide"
+            target = f"{level:g} ± {CLOSE:g}"
+            rows.append(Row(work, held, target, abs(held - level) <= CLOSE))
     return rows
 
 
@@ -124,7 +123,7 @@ def ordered(split: Split) -> np.ndarray | None:
 
 def against(
     data: Dataset, share: float, n_splits: int, ours: Callable[[Split], Any], theirs: Callable
-) -> float | None:
+) -> Any:
     """Our RPS as a multiple of theirs, summed over splits; None if theirs failed."""
     mine = other = 0.0
     for split in splits(data, share, n_splits):
@@ -138,22 +137,15 @@ def against(
 
 def probabilities(data: Dataset, n_splits: int) -> list[Row]:
     """Probabilities of one pass over ranges, and of a batch fit, against models of exact labels."""
-    rows = []
-    stream = against(data, 0.75, n_splits, streamed, logistic)
-    assert stream is not None
-    rows.append(
-        Row.at_most(
-            f"{data.name}: RPS of one pass over 75 % ranges / mord.LogisticAT on exact labels",
-            stream,
-            LOGISTIC.get(data.name, 1.03),
-        )
-    )
-    whole = None
-    if data.X.shape[1] < MANY:  # it differentiates numerically, one feature at a time
-        whole = against(data, 0.0, n_splits, batch, ordered)
-    if whole is not None:
+    times, limit = against(data, 0.75, n_splits, streamed, logistic), LOGISTIC.get(data.name, 1.03)
+    work = f"{data.name}: RPS of one pass over 75 % ranges / mord.LogisticAT on exact labels"
+    rows = [Row.at_most(work, times, limit)]
+    # OrderedModel differentiates numerically, one feature at a time
+    few_features = data.X.shape[1] < MANY
+    times = against(data, 0.0, n_splits, batch, ordered) if few_features else None
+    if times is not None:
         work = f"{data.name}: RPS of a batch fit / statsmodels' OrderedModel, both on exact labels"
-        rows.append(Row.at_most(work, whole, ORDERED))
+        rows.append(Row.at_most(work, times, ORDERED))
     return rows
 
 
@@ -163,40 +155,25 @@ def costs(scale: float) -> list[Row]:
     for n_classes, target in ((5, 1.5), (100, 3.0)):
         X, ranks = graded_rows(max(50, round(200_000 * scale)), 136, n_classes)
 
-        def one_pass(X: Any = X, ranks: Any = ranks, K: int = n_classes, **how: Any) -> None:
-            LinearLearner(136, K, average=True, balanced=True).learn_many(X, ranks, **how)
+        def one_pass(calibrated: bool, X: Any = X, ranks: Any = ranks, K: int = n_classes) -> None:
+            learner = LinearLearner(136, K, average=True, balanced=True)
+            learner.learn_many(X, ranks, calibration=Calibration(K) if calibrated else None)
 
-        measured, _ = ratio(lambda K=n_classes: one_pass(calibration=Calibration(K)), one_pass)
-        rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", measured, target))
+        times, _ = ratio(partial(one_pass, True), partial(one_pass, False))
+        rows.append(Row.at_most(f"calibrated pass / plain pass, K = {n_classes}", times, target))
         model = CalibratedOrdinal().partial_fit(X, ranks, classes=np.arange(1, n_classes + 1))
-        measured, _ = ratio(
-            lambda m=model, X=X: m.predict_interval(X), lambda m=model, X=X: m.predict(X)
-        )
-        rows.append(Row.at_most(f"predict_interval / predict, K = {n_classes}", measured, 2.0))
+        times, _ = ratio(partial(model.predict_interval, X), partial(model.predict, X))
+        rows.append(Row.at_most(f"predict_interval / predict, K = {n_classes}", times, 2.0))
     return rows
 
 
 def run(scale: float) -> list[Row]:
     """All rows."""
-    n_splits = max(1, round(5 * scale))
-    rows = []
-    for name in LOGISTIC:
-        try:
-            data = cut(load_dataset(name), scale)
-        except DataUnavailable as reason:
-            print(f"skipped {name}: {reason}")
-            continue
+    n_splits, rows = max(1, round(5 * scale)), []
+    for data in available(LOGISTIC, None if scale >= 1 else 200, None).values():
         few = max(1, n_splits // 2) if data.X.shape[1] >= MANY else n_splits
         rows += coverages(data, few) + probabilities(data, few)
     return rows + costs(scale)
-
-
-def cut(data: Dataset, scale: float) -> Dataset:
-    """The data set, or a few of its rows if the scale is below 1."""
-    if scale >= 1.0:
-        return data
-    kept = max(200, round(scale * len(data.ranks)))
-    return replace(data, X=data.X[:kept], ranks=data.ranks[:kept])
 
 
 def report(scale: float) -> str:

@@ -6,18 +6,15 @@ speed is measured, in processor time summed over all threads.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import tempfile
-from functools import partial
-from multiprocessing import Queue
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from measuring import Row, command, in_fresh_process, peak_megabytes, table
+from measuring import Row, command, in_fresh_process, judged_sentences, peak_megabytes, table
 from ordspan import evaluate_files, train_files
 
 SETS = {"amazonReviewSnippets": ("reviews", 0.95), "tweets": ("tweets", 0.76)}
@@ -29,17 +26,10 @@ N_WORDS, WORDS_A_ROW = 50_000, 80
 
 def read_judges(folder: Path, name: str) -> pl.DataFrame:
     """Sentences with the quartiles and the rounded mean of their ratings."""
-    lines = {}
-    for kind in ("GroundTruth", "anonDataRatings"):
-        text = (folder / f"{name}_{kind}.txt").read_bytes().decode("utf-8-sig", "replace")
-        lines[kind] = [line.split("\t") for line in text.splitlines()]
-    sentences = {cells[0]: cells[2] for cells in lines["GroundTruth"]}
     rows = []
-    for number, *_, ratings in lines["anonDataRatings"]:
-        if number in sentences:
-            each = np.array(json.loads(ratings), dtype=float)
-            lower, upper = np.quantile(each, [0.25, 0.75]).round()
-            rows.append((sentences[number], int(lower), int(upper), int(each.mean().round())))
+    for sentence, ratings in judged_sentences(folder, name):
+        grades = [*np.quantile(ratings, [0.25, 0.75]), ratings.mean()]
+        rows.append((sentence, *np.rint(grades).astype(int).tolist()))
     return pl.DataFrame(rows, ["text", "lower", "upper", "mean"], orient="row")
 
 
@@ -76,14 +66,12 @@ def write_text(path: Path, n_bytes: int) -> None:
                 file.write(f'{star},"{" ".join(row)}."\n')
 
 
-def train_text(path: Path, measure: str, answer: Queue) -> None:
-    """Train from generated text; megabytes a second of processor time, or of memory at the peak."""
-    train_files(
-        path, path.with_name("model"), label="stars", classes=[1, 2, 3, 4, 5], overwrite=True
-    )
+def train_text(path: Path) -> tuple[float, float]:
+    """Megabytes a second of processor time, and of memory at the peak, of training from text."""
+    model = path.with_name("model")
+    train_files(path, model, label="stars", classes=[1, 2, 3, 4, 5], overwrite=True)
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    speed = path.stat().st_size / 1e6 / (spent.ru_utime + spent.ru_stime)
-    answer.put(speed if measure == "speed" else peak_megabytes())
+    return path.stat().st_size / 1e6 / (spent.ru_utime + spent.ru_stime), peak_megabytes()
 
 
 def run(scale: float) -> list[Row]:
@@ -96,12 +84,10 @@ def run(scale: float) -> list[Row]:
             rows.append(Row.at_most(f"{title}: MAE with the defaults", mae, bar, ""))
         n_bytes = max(100_000, int(TEXT_BYTES * scale))
         write_text(folder / "text.csv", n_bytes)
-        for measure, make in (
-            ("speed", partial(Row.at_least, target=20, unit=" MB/s of processor time")),
-            ("memory", partial(Row.at_most, target=600, unit=" MB at the peak")),
-        ):
-            value = in_fresh_process(train_text, folder / "text.csv", measure)
-            rows.append(make(f"{measure} of training from {n_bytes / 1e6:,.0f} MB of text", value))
+        speed, memory = in_fresh_process(train_text, folder / "text.csv")
+        work = f"training from {n_bytes / 1e6:,.0f} MB of text"
+        rows.append(Row.at_least(f"speed of {work}", speed, 20, " MB/s of processor time"))
+        rows.append(Row.at_most(f"memory of {work}", memory, 600, " MB at the peak"))
     return rows
 
 

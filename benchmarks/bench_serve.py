@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -39,21 +38,13 @@ async def parse(request):
 app = Starlette(routes=[Route("/predict", parse, methods=["POST"])])
 run_server(app, "127.0.0.1", 0, lambda address: print(address, flush=True))
 """
-OURS = """
-import sys
-from ordspan.__main__ import main
-sys.argv = ["ordspan", "serve", "--grades", "1..5", "--columns", sys.argv[1], "--port", "0",
-            "--state", sys.argv[2], "--json"]
-main()
-"""
+OURS = ["-m", "ordspan", "serve", "--grades", "1..5", "--columns", ",".join(COLUMNS), "--port", "0"]
 
 
 @contextmanager
-def server(code: str, *words: str) -> Iterator[int]:
+def server(*words: str) -> Iterator[int]:
     """The port of a server in another process."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield int(re.findall(r"127\.0\.0\.1:(\d+)", process.stdout.readline())[0])
@@ -127,8 +118,8 @@ def run(scale: float = 1.0) -> list[Row]:
     found = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        server(BARE) as bare,
-        server(OURS, ",".join(COLUMNS), str(Path(folder) / "state")) as ours,
+        server("-c", BARE) as bare,
+        server(*OURS, "--state", f"{folder}/state", "--json") as ours,
     ):
         lessons = [request("/learn", one) for one in labelled(1000, 1)]
         many = [request("/learn", labelled(100, seed)) for seed in range(20)]
@@ -138,26 +129,18 @@ def run(scale: float = 1.0) -> list[Row]:
             theirs, mine = medians(
                 [lambda p=p, a=asked: rate(p, a, 4, seconds) for p in (bare, ours)], repeats
             )
-            work = (
-                f"/predict, {n} row{'s' * (n > 1)} of 8 numbers ({mine:,.0f} requests per second, "
-            )
-            work += f"bare {theirs:,.0f}): rate / bare endpoint"
+            what = f"/predict, {n} row{'s' * (n > 1)} of 8 numbers"
+            rates = f"{mine:,.0f} requests per second, bare {theirs:,.0f}"
+            work = f"{what} ({rates}): rate / bare endpoint"
             found.append(Row.at_least(work, mine / theirs, target))
         single, hundreds = medians(
             [lambda: rate(ours, lessons, 16, seconds), lambda: 100 * rate(ours, many, 16, seconds)],
             repeats,
         )
-    found.append(
-        Row.at_least(
-            "/learn, single rows from 16 clients, each written to disk", single, 500, " per second"
-        )
-    )
-    found.append(
-        Row.at_least(
-            "/learn, 100 rows per request from 16 clients, in rows", hundreds, 20_000, " per second"
-        )
-    )
-    return found
+    one = "/learn, single rows from 16 clients, each written to disk"
+    found.append(Row.at_least(one, single, 500, " per second"))
+    hundred = "/learn, 100 rows per request from 16 clients, in rows"
+    return [*found, Row.at_least(hundred, hundreds, 20_000, " per second")]
 
 
 if __name__ == "__main__":

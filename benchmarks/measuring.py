@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import json
 import multiprocessing
 import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -63,18 +64,13 @@ def ratio(
 
 def machine() -> str:
     """Date, processor, cores and versions, in one line."""
-    try:
-        with open("/proc/cpuinfo") as info:
-            names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
-    except OSError:
-        names = []
+    cpu = platform.processor()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as info:
+        cpu = next((line.split(":")[1].strip() for line in info if "model name" in line), cpu)
     parts = ("ordspan", "numpy", "numba", "scikit-learn", "scipy")
     versions = ", ".join(f"{part} {version(part)}" for part in parts)
-    cpu = names[0] if names else platform.processor()
-    return (
-        f"{date.today()}; {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-        f"{versions}"
-    )
+    cores = f"{os.cpu_count()} cores; Python {platform.python_version()}"
+    return f"{date.today()}; {cpu}, {cores}, {versions}"
 
 
 def table(rows: list[Row], title: str) -> str:
@@ -99,25 +95,27 @@ def forget_peak() -> None:
 
 
 def peak_megabytes() -> float:
-    """Peak memory of this process; not available on Windows."""
-    import resource
-
-    with contextlib.suppress(OSError), open("/proc/self/status") as status:
+    """Peak memory of this process, on Linux."""
+    with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def in_fresh_process(work: Callable[..., object], *args: object) -> float:
-    """Run the work in a separate process, and return what it puts into the queue it is given."""
-    context = multiprocessing.get_context("spawn")
-    answer = context.Queue()
-    process = context.Process(target=work, args=(*args, answer))
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise RuntimeError(f"{work.__name__} ended with exit code {process.exitcode}")
-    return answer.get()
+def in_fresh_process(work: Callable[..., Any], *args: object) -> Any:
+    """What the work returns in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *args).result()
+
+
+def judged_sentences(folder: Path, name: str) -> list[tuple[str, np.ndarray]]:
+    """Sentences and what some 20 people rated them, -4 to 4 each (Hutto and Gilbert, 2014)."""
+    lines = {}
+    for kind in ("GroundTruth", "anonDataRatings"):
+        text = (folder / f"{name}_{kind}.txt").read_bytes().decode("utf-8-sig", "replace")
+        lines[kind] = [line.split("\t") for line in text.splitlines()]
+    ratings = {number: json.loads(each) for number, *_, each in lines["anonDataRatings"]}
+    return [
+        (row[2], np.array(ratings[row[0]])) for row in lines["GroundTruth"] if row[0] in ratings
+    ]
 
 
 def command(report: Callable[[float], str], description: str) -> None:
@@ -135,15 +133,10 @@ def command(report: Callable[[float], str], description: str) -> None:
 def graded_rows(
     n: int, d: int, n_classes: int, seed: int = 0, dtype: type = np.float64
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Standard normal rows filled in place, and ranks from a noisy linear score."""
+    """Standard normal rows, and ranks from a noisy linear score."""
     rng = np.random.default_rng(seed)
-    X = np.empty((n, d), dtype=dtype)
-    score = np.empty(n)
-    direction = rng.standard_normal(d) / np.sqrt(d)
-    for start in range(0, n, 10_000):
-        part = slice(start, start + 10_000)
-        X[part] = rng.standard_normal(X[part].shape)
-        score[part] = X[part] @ direction + 0.5 * rng.standard_normal(X[part].shape[0])
+    X = rng.standard_normal((n, d), dtype=dtype)
+    score = X @ (rng.standard_normal(d) / np.sqrt(d)) + 0.5 * rng.standard_normal(n)
     edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
     return X, np.searchsorted(edges, score).astype(np.int64) + 1
 

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 from functools import partial
 
+import numpy as np
 import pytest
 
 from measuring import table
@@ -29,6 +30,20 @@ def test_the_benchmark_of_ranges_runs():
     assert len(bench_ranges.costs(scale=0.0)) == 4
     if importlib.util.find_spec("mord") and importlib.util.find_spec("statsmodels"):
         assert len(bench_ranges.probabilities(data, n_splits=1)) == 2
+
+
+def test_the_benchmark_of_annotating_sentences_runs():
+    from polars import DataFrame
+
+    import bench_annotate
+
+    words, rng = ["fine", "bad", "so so", "great", "awful"], np.random.default_rng(0)
+    truth = rng.integers(1, 10, size=220)
+    table = DataFrame(
+        {"id": range(220), "sentence": [f"{words[t % 5]} {t} of nine" for t in truth]}
+    )
+    page = bench_annotate.run(table, np.column_stack([truth, truth]), truth, sessions=1)
+    assert page.count("of 1 |") == len(bench_annotate.STOPS)
 
 
 def test_the_comparison_with_peers_runs_and_goes_on_where_it_stopped(tmp_path):
