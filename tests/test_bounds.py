@@ -69,9 +69,9 @@ IDEAL = bounds.Comparator(norm=3.0, loss=0.0, sq_loss=0.0, worst=0.0)
         (bounds.pa_repaired, 13.0, 13 * (3 + sqrt(18)) ** 2),
         (bounds.pa_i_general, 73.0, 5 + sqrt(73 * 3) * 3),
         (bounds.pa_i_repaired, 39.0, 5 + sqrt(39 * 3) * 3),
-        (lambda s, v: bounds.pa_i_at(s, v, 0.5), 73.0, 9 + 5 + 0.25 * 3 * 73),
-        (lambda s, v: bounds.pa_i_repaired_at(s, v, 0.5), 39.0, 9 + 5 + 0.25 * 3 * 39),
-        (lambda s, v: bounds.pa_ii_general(s, v, 0.5), 14.0, 14 * (9 + 9)),
+        (partial(bounds.pa_i_general, C=0.5), 73.0, 9 + 5 + 0.25 * 3 * 73),
+        (partial(bounds.pa_i_repaired, C=0.5), 39.0, 9 + 5 + 0.25 * 3 * 39),
+        (partial(bounds.pa_ii_general, C=0.5), 14.0, 14 * (9 + 9)),
     ],
 )
 def test_values_of_the_general_statements(stream, theorem, D, bound):
@@ -87,7 +87,7 @@ def test_values_of_the_general_statements(stream, theorem, D, bound):
     [
         (bounds.pa_ideal, 13 * 9),
         (bounds.pa_i_ideal, sqrt(73 * 3) * 3),
-        (lambda s, v: bounds.pa_ii_ideal(s, v, 0.5), 14 * 9),
+        (partial(bounds.pa_ideal, C=0.5), 14 * 9),
     ],
 )
 def test_values_of_the_ideal_statements_which_need_a_comparator_without_loss(
@@ -101,14 +101,11 @@ def test_values_of_the_ideal_statements_which_need_a_comparator_without_loss(
 
 
 def test_the_theorem_takes_the_strength_that_makes_the_appendix_smallest(stream):
-    for tuned, at in (
-        (bounds.pa_i_general, bounds.pa_i_at),
-        (bounds.pa_i_repaired, bounds.pa_i_repaired_at),
-    ):
-        best = tuned(stream, LOSSY)
-        assert at(stream, LOSSY, best.C).bound == pytest.approx(best.bound, rel=1e-12)
+    for theorem in (bounds.pa_i_general, bounds.pa_i_repaired):
+        best = theorem(stream, LOSSY)
+        assert theorem(stream, LOSSY, best.C).bound == pytest.approx(best.bound, rel=1e-12)
         for C in (0.9 * best.C, 1.1 * best.C):
-            assert at(stream, LOSSY, C).bound > best.bound
+            assert theorem(stream, LOSSY, C).bound > best.bound
 
 
 def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
@@ -189,11 +186,9 @@ def test_pa_i_fails_on_long_streams_too():
     assert pytest.approx(0.5) == printed.C
     assert printed.bound == pytest.approx(16.0)
     assert printed.holds is False
-
-    def at(stream, comparator):
-        return bounds.pa_i_repaired_at(stream, comparator, C=0.5)
-
-    repaired = judged(at, rows, labels, 0.0, [-1.0, -1.0], observed)
+    repaired = judged(
+        partial(bounds.pa_i_repaired, C=0.5), rows, labels, 0.0, [-1.0, -1.0], observed
+    )
     assert repaired.bound == pytest.approx(18.0)  # met exactly
     assert repaired.holds
 
@@ -221,8 +216,9 @@ def test_ideal_pa_and_general_pa_ii_are_met_exactly_on_one_example():
     """x = 1, label 3 of 3: losses 1 and 1; the shortest rankers make both bounds exactly 2."""
     third, share = 1 / 3, 1 / (1 + 1 + 2)  # 1 / (1 + 1/(2C) + R^2 (K-c-1)) with C = 1/2
     hard = judged(bounds.pa_ideal, [1], [(3, 3)], 2 * third, [-third, -third], 1)
-    at_half = partial(bounds.pa_ii_general, C=0.5)
-    soft = judged(at_half, [1], [(3, 3)], 2 * share, [-share, -share], 1)
+    soft = judged(
+        partial(bounds.pa_ii_general, C=0.5), [1], [(3, 3)], 2 * share, [-share, -share], 1
+    )
     assert (hard.bound, soft.bound) == pytest.approx((2.0, 2.0))
 
 

@@ -151,9 +151,9 @@ def verdicts(rng, stream, C, comparators=comparators):
     for v in comparators(rng, stream):
         for theorem in (theorems.pa_general, theorems.pa_ideal, theorems.pa_repaired):
             yield theorems.with_observed(theorem(constants, v), hard)
-        for theorem in (theorems.pa_i_at, theorems.pa_i_repaired_at):
+        for theorem in (theorems.pa_i_general, theorems.pa_i_repaired):
             yield theorems.with_observed(theorem(constants, v, C), capped)
-        for theorem in (theorems.pa_ii_general, theorems.pa_ii_ideal):
+        for theorem in (theorems.pa_ii_general, theorems.pa_ideal):
             yield theorems.with_observed(theorem(constants, v, C), soft)
         for theorem in (theorems.pa_i_general, theorems.pa_i_ideal, theorems.pa_i_repaired):
             bound = theorem(constants, v)

@@ -14,7 +14,7 @@ constrains, is ``StreamSummary.n_required`` here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from math import inf, nan, sqrt
 from typing import Any, NamedTuple
 
@@ -169,109 +169,85 @@ def with_observed(bound: Bound, losses: Floats) -> Bound:
 # -- theorems ------------------------------------------------------------------------------------
 
 
-def pa_general(stream: StreamSummary, comparator: Comparator) -> Bound:
+def pa_general(stream: StreamSummary, v: Comparator) -> Bound:
     """Theorem: sum of l^2 <= D^2 (|v| + 4 (K-c-1) sqrt(sum of l*^2))^2."""
     D = _linear_factor(stream)
-    root = comparator.norm + 4.0 * stream.n_required * sqrt(comparator.sq_loss)
-    return _of_squares("PA general", stream, comparator, D, (D * root) ** 2)
+    root = v.norm + 4.0 * stream.n_required * sqrt(v.sq_loss)
+    return _of_squares("PA general", stream, v, D, (D * root) ** 2)
 
 
-def pa_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
-    """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
-    D = _linear_factor(stream)
-    value = _if_ideal(comparator, D * comparator.norm**2)
-    return _of_squares("PA ideal", stream, comparator, D, value)
+def pa_ideal(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
+    """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss; of PA-II with a given C."""
+    D, name = _linear_factor(stream, C), "PA ideal" if C is None else "PA-II ideal"
+    return _of_squares(name, stream, v, D, _if_ideal(v, D * v.norm**2), C)
 
 
-def pa_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
+def pa_repaired(stream: StreamSummary, v: Comparator) -> Bound:
     """Sum of l^2 <= D (U + sqrt(U^2 + |v|^2))^2 with U^2 the sum of l*^2.
 
     Never above `pa_general`; without loss it is `pa_ideal`.
     """
     D = _linear_factor(stream)
-    root = sqrt(comparator.sq_loss) + sqrt(comparator.sq_loss + comparator.norm**2)
-    return _of_squares("PA repaired", stream, comparator, D, D * root**2)
+    root = sqrt(v.sq_loss) + sqrt(v.sq_loss + v.norm**2)
+    return _of_squares("PA repaired", stream, v, D, D * root**2)
 
 
-def pa_i_general(stream: StreamSummary, comparator: Comparator) -> Bound:
+def pa_i_general(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
     """Theorem: sum of l <= sum of l* + sqrt(D T) |v|, for the run with C = |v| / sqrt(D T).
 
-    Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired`.
+    For a given C the inequality of the appendix, from which the theorem follows: sum of l <=
+    |v|^2 / (2C) + sum of l* + C T D / 2. Both can fail where R^2 < (K-c-2) / (K-c-1)^2; see
+    `pa_i_repaired`.
     """
-    return _tuned("PA-I general", stream, comparator, _printed_capped_factor(stream))
+    return _of_losses("PA-I general" if C is None else "PA-I any C", stream, v, _printed(stream), C)
 
 
-def pa_i_ideal(stream: StreamSummary, comparator: Comparator) -> Bound:
+def pa_i_ideal(stream: StreamSummary, v: Comparator) -> Bound:
     """Corollary: sum of l <= sqrt(D T) |v*|, for a comparator without loss; fails as the theorem.
 
     The run is the one with C = |v*| / sqrt(D T).
     """
-    bound = _tuned("PA-I ideal", stream, comparator, _printed_capped_factor(stream))
-    return bound._replace(bound=_if_ideal(comparator, bound.bound - comparator.loss))
+    bound = _of_losses("PA-I ideal", stream, v, _printed(stream), None)
+    return bound._replace(bound=_if_ideal(v, bound.bound - v.loss))
 
 
-def pa_i_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
-    """Appendix: sum of l <= |v|^2 / (2C) + sum of l* + C T D / 2, before C is chosen.
-
-    Can fail where R^2 < (K-c-2) / (K-c-1)^2; see `pa_i_repaired_at`.
-    """
-    return _at_given("PA-I any C", stream, comparator, _printed_capped_factor(stream), C)
-
-
-def pa_i_repaired(stream: StreamSummary, comparator: Comparator) -> Bound:
+def pa_i_repaired(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
     """`pa_i_general` with D = (K-c-1) (1 + R^2 (K-c-1)), in the bound and in C."""
-    D = stream.n_required * _linear_factor(stream)
-    return _tuned("PA-I repaired", stream, comparator, D)
+    name = "PA-I repaired" if C is None else "PA-I repaired any C"
+    return _of_losses(name, stream, v, stream.n_required * _linear_factor(stream), C)
 
 
-def pa_i_repaired_at(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
-    """`pa_i_at` with D = (K-c-1) (1 + R^2 (K-c-1))."""
-    D = stream.n_required * _linear_factor(stream)
-    return _at_given("PA-I repaired any C", stream, comparator, D, C)
-
-
-def pa_ii_general(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
+def pa_ii_general(stream: StreamSummary, v: Comparator, C: float) -> Bound:
     """Theorem: sum of l^2 <= D (|v|^2 + 2C sum of l*^2), D = 1 + 1/(2C) + R^2 (K-c-1)."""
-    D = _linear_factor(stream) + 0.5 / C
-    value = D * (comparator.norm**2 + 2.0 * C * comparator.sq_loss)
-    return _of_squares("PA-II general", stream, comparator, D, value, C)
+    D = _linear_factor(stream, C)
+    value = D * (v.norm**2 + 2.0 * C * v.sq_loss)
+    return _of_squares("PA-II general", stream, v, D, value, C)
 
 
-def pa_ii_ideal(stream: StreamSummary, comparator: Comparator, C: float) -> Bound:
-    """Corollary: sum of l^2 <= D |v*|^2 for a comparator without loss."""
-    D = _linear_factor(stream) + 0.5 / C
-    value = _if_ideal(comparator, D * comparator.norm**2)
-    return _of_squares("PA-II ideal", stream, comparator, D, value, C)
+def _linear_factor(stream: StreamSummary, C: float | None = None) -> float:
+    factor = 1.0 + stream.largest_sq_norm * stream.n_required
+    return factor if C is None else factor + 0.5 / C
 
 
-def _linear_factor(stream: StreamSummary) -> float:
-    return 1.0 + stream.largest_sq_norm * stream.n_required
-
-
-def _printed_capped_factor(stream: StreamSummary) -> float:
+def _printed(stream: StreamSummary) -> float:
+    """D of PA-I as the paper has it."""
     return 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
 
 
-def _if_ideal(comparator: Comparator, value: float) -> float:
-    return value if comparator.worst <= NO_LOSS else nan
+def _if_ideal(v: Comparator, value: float) -> float:
+    return value if v.worst <= NO_LOSS else nan
 
 
-def _tuned(name: str, stream: StreamSummary, comparator: Comparator, D: float) -> Bound:
+def _of_losses(name: str, stream: StreamSummary, v: Comparator, D: float, C: float | None) -> Bound:
+    """The inequality of the appendix for a given C, or for the best one."""
     spread = sqrt(D * stream.n_trials)
-    C = comparator.norm / spread if spread > 0.0 else 1.0  # nothing required: any C will do
-    return _of_losses(name, stream, comparator, D, comparator.loss + spread * comparator.norm, C)
-
-
-def _at_given(
-    name: str, stream: StreamSummary, comparator: Comparator, D: float, C: float
-) -> Bound:
-    value = comparator.norm**2 / (2.0 * C) + comparator.loss + 0.5 * C * stream.n_trials * D
-    return _of_losses(name, stream, comparator, D, value, C)
-
-
-def _of_losses(
-    name: str, stream: StreamSummary, v: Comparator, D: float, value: float, C: float | None = None
-) -> Bound:
+    value = v.loss + spread * v.norm
+    if C is not None:
+        value = v.norm**2 / (2.0 * C) + v.loss + 0.5 * C * stream.n_trials * D
+    elif spread > 0.0:
+        C = v.norm / spread
+    else:  # nothing is required: any C will do
+        C = 1.0
     return Bound(name, value, nan, None, *stream[1:], D, C, v.norm, v.loss, power=1)
 
 
@@ -334,12 +310,13 @@ def mistake_bounds(
     statements = _statements(variant, C)
     problem = BoundProblem(*_read_stream(X, y, classes))
     given = None if comparator is None else [problem.measure(problem.check(comparator))]
+    run, find_comparators = cache(problem.run), cache(problem.comparators)
     result = []
     for theorem, asks_for in statements:
-        comparators = problem.comparators(asks_for, C) if given is None else given
-        bounds = [theorem(problem.stream, candidate) for candidate in comparators]
+        candidates = given or find_comparators(asks_for, C)
+        bounds = [theorem(problem.stream, v) for v in candidates]
         tightest = min(bounds, key=lambda b: inf if np.isnan(b.bound) else b.bound)
-        result.append(with_observed(tightest, problem.run(variant, tightest.C)))
+        result.append(with_observed(tightest, run(variant, tightest.C)))
     return result
 
 
@@ -374,11 +351,10 @@ def online_losses(learner: Learner, X: Any, lower: ArrayLike, upper: ArrayLike) 
     weights, edges = learner.model[:2]
     scores = np.empty(low.size)
     thresholds = np.empty((low.size, learner.n_classes - 1))
-    labels = zip(low.tolist(), high.tolist(), strict=True)
-    for t, (row, (bottom, top)) in enumerate(zip(_rows(matrix), labels, strict=True)):
-        scores[t] = weights @ row
-        thresholds[t] = edges[1:-1]
-        learner.learn_one(row, bottom, top)
+    for t in range(low.size):
+        row = _row(matrix, t)
+        scores[t], thresholds[t] = weights @ row, edges[1:-1]
+        learner.learn_one(row, int(low[t]), int(high[t]))
     return hinge_losses(scores, thresholds, low, high)
 
 
@@ -395,10 +371,10 @@ def _statements(variant: str, C: float | None) -> list[Statement]:
         return [(pa_general, SQUARED), (pa_ideal, IDEAL), (pa_repaired, SQUARED)]
     if variant == "PA-II":
         C = DEFAULT_C if C is None else float(C)
-        return [(partial(pa_ii_general, C=C), SQUARED), (partial(pa_ii_ideal, C=C), IDEAL)]
+        return [(partial(pa_ii_general, C=C), SQUARED), (partial(pa_ideal, C=C), IDEAL)]
     if C is None:
         return [(pa_i_general, HINGE), (pa_i_ideal, IDEAL), (pa_i_repaired, HINGE)]
-    return [(partial(pa_i_at, C=float(C)), HINGE), (partial(pa_i_repaired_at, C=float(C)), HINGE)]
+    return [(partial(one, C=float(C)), HINGE) for one in (pa_i_general, pa_i_repaired)]
 
 
 class BoundProblem:
@@ -410,16 +386,9 @@ class BoundProblem:
         sq_norms(self.rows, norms)
         self.stream = summarise_stream(norms, lower, upper, n_classes)
         self.zero = np.zeros(matrix.shape[1]), np.zeros(n_classes - 1)  # where learners start
-        self._runs: dict[float | None, Floats] = {}
-        self._comparators: dict[str, list[Comparator]] = {}
 
     def run(self, variant: str, C: float | None) -> Floats:
-        """Losses of the exact update from zero, run once for each C."""
-        if C not in self._runs:
-            self._runs[C] = self._run(variant, C)
-        return self._runs[C]
-
-    def _run(self, variant: str, C: float | None) -> Floats:
+        """Losses of the exact update from zero."""
         if C is not None and np.isnan(C):  # PA-I without a comparator to take C from
             return np.full((self.stream.n_trials, self.n_classes - 1), nan)
         if C == 0.0:  # never moves
@@ -449,10 +418,8 @@ class BoundProblem:
 
     def comparators(self, asks_for: str, C: float | None) -> list[Comparator]:
         """Candidate comparators for a kind of statement, of which it uses the tightest."""
-        if asks_for not in self._comparators:
-            rankers = self._ideal() if asks_for == IDEAL else self._path(asks_for, C)
-            self._comparators[asks_for] = [self.measure(ranker) for ranker in rankers]
-        return self._comparators[asks_for] or [Comparator(nan, nan, nan, worst=inf)]
+        rankers = self._ideal() if asks_for == IDEAL else self._path(asks_for, C)
+        return [*map(self.measure, rankers)] or [Comparator(nan, nan, nan, worst=inf)]
 
     def _path(self, loss: str, C: float | None) -> Iterator[Ranker]:
         """The zero ranker, and batch optima of growing norm and shrinking loss."""
@@ -473,7 +440,10 @@ class BoundProblem:
                 return
 
     def _ideal(self) -> Iterator[Ranker]:
-        """The shortest ranker without loss, if there is one, by cutting planes."""
+        """The shortest ranker without loss, if there is one, by cutting planes.
+
+        The product of every plane with (u, b) must be 1 or more.
+        """
         ranker: Ranker | None = self.zero
         planes: dict[tuple[int, int, int], Floats] = {}
         while ranker is not None:
@@ -484,7 +454,9 @@ class BoundProblem:
                 if margin > 0.0:  # else it is lost to rounding
                     yield ranker[0] / margin, ranker[1] / margin
                 return
-            planes.update((cut, self._plane(*cut)) for cut in cuts)
+            for row, threshold, side in cuts:
+                x, axis = _row(self.matrix, row), np.eye(self.n_classes - 1)[threshold]
+                planes[row, threshold, side] = side * np.concatenate([x, -axis])
             ranker = _shortest(np.array(list(planes.values())), self.matrix.shape[1])
 
     def _cuts(self, gaps: Floats) -> Iterator[tuple[int, int, int]]:
@@ -497,11 +469,6 @@ class BoundProblem:
             for threshold, row in enumerate(rows.tolist()):
                 if column[row, threshold] > NO_LOSS:
                     yield row, threshold, side
-
-    def _plane(self, row: int, threshold: int, side: int) -> Floats:
-        """The vector whose product with (u, b) must be 1 or more."""
-        x = next(_rows(self.matrix[row : row + 1]))
-        return side * np.concatenate([x, -np.eye(self.n_classes - 1)[threshold]])
 
 
 def _shortest(planes: Floats, n_features: int) -> Ranker | None:
@@ -527,9 +494,6 @@ def _read_stream(X: Any, y: Any, classes: Any) -> tuple[Any, Ranks, Ranks, int]:
     return matrix, lower, upper, order.size
 
 
-def _rows(matrix: Any) -> Iterator[Floats]:
-    if not is_sparse(matrix):
-        yield from matrix
-        return
-    for t in range(matrix.shape[0]):
-        yield matrix[t : t + 1].toarray().ravel()
+def _row(matrix: Any, t: int) -> Floats:
+    row: Any = matrix[[t]].toarray() if is_sparse(matrix) else matrix[t]
+    return row.ravel()

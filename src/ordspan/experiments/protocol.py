@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.bounds import measure, online_losses, pa_i_repaired_at, summarise_stream
+from ordspan.bounds import measure, online_losses, pa_i_repaired, summarise_stream
 from ordspan.commands.jobs import ReproduceJob
 from ordspan.core.measures import distance, hinge_losses
 from ordspan.core.state import Floats, Ranks
@@ -210,5 +210,5 @@ def bound_along(
         labels = stream.lower[:stop], stream.upper[:stop]
         trials = summarise_stream(sq_norms[:stop], *labels, n_classes)
         rival = measure(ranker.weights, ranker.thresholds, losses[:stop])
-        bounds.append(pa_i_repaired_at(trials, rival, C).bound)
+        bounds.append(pa_i_repaired(trials, rival, C).bound)
     return np.array(bounds)
