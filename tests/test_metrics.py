@@ -1,7 +1,6 @@
 """Metrics against scikit-learn and their definitions on ranks, against `score`, and as scorers."""
 
 import math
-import re
 from functools import partial
 
 import numpy as np
@@ -33,7 +32,6 @@ FOR_INTERVALS = [mean_absolute_error, macro_mean_absolute_error, inside_interval
 FOR_EXACT = [accuracy, quadratic_weighted_kappa]
 METRICS = [*FOR_INTERVALS, *FOR_EXACT]
 WITH_DISTANCE = [mean_absolute_error, macro_mean_absolute_error, quadratic_weighted_kappa]
-ERRORS = [mean_absolute_error, macro_mean_absolute_error]
 
 # none of them sorted, evenly spaced or whole numbers from 1
 SCALES = {
@@ -142,14 +140,9 @@ def test_open_ends_reach_to_the_outer_grades(end):
         (np.array(["2024-01-01"], dtype="datetime64[D]"), [1]),
     ],
 )
-def test_words_are_refused_with_code_that_works(metric, true, predicted):
-    with pytest.raises(ValueError, match=r"order of the grades .* is not known") as error:
+def test_words_are_refused_with_the_way_out(metric, true, predicted):
+    with pytest.raises(ValueError, match=r"order of the grades .* is not known.* with classes=\["):
         metric(true, predicted)
-    message = str(error.value)
-    assert f"{metric.__name__}(true, predicted, classes=[...])" in message
-    (scorer,) = re.findall(r"make_scorer\(.*\)", message)
-    written = eval(scorer, {"make_scorer": make_scorer, metric.__name__: metric})
-    assert written._sign == (-1 if metric in ERRORS else 1)
 
 
 @pytest.mark.parametrize("metric", WITH_DISTANCE)
@@ -157,7 +150,7 @@ def test_words_are_refused_with_code_that_works(metric, true, predicted):
     "grades", [[10, 20, 50], [10, 20], [1, 5], [0, 1, 3, 9], [0.5, 1.0], [1.0, 2.5], [-5, 0, 5]]
 )
 def test_numbers_whose_distance_in_ranks_is_not_known_are_refused(metric, grades):
-    with pytest.raises(ValueError, match=r"give every grade .* in classes=: .*make_scorer\("):
+    with pytest.raises(ValueError, match=r"give every grade .* with classes=.* in make_scorer\("):
         metric(grades, grades)
 
 
@@ -393,14 +386,9 @@ def test_numbers_need_no_classes_if_all_occur(metric, numbers):
         ([[1, None], [2, 2], [3, 3]], "row 0: end None of the range is open"),
     ],
 )
-def test_an_unknown_scale_is_refused_with_code_that_works(metric, labels, message):
-    with pytest.raises(ValueError, match=message) as error:
+def test_an_unknown_scale_is_refused_with_the_way_out(metric, labels, message):
+    with pytest.raises(ValueError, match=rf"{message}.* classes=\["):
         metric(labels, np.full((3, 3), 1 / 3))
-    assert f"{metric.__name__}(true, proba, classes=[...])" in str(error.value)
-    (scorer,) = re.findall(r"make_scorer\(.*?\]\)", str(error.value))
-    written = eval(scorer, {"make_scorer": make_scorer, metric.__name__: metric})
-    assert written._sign == -1
-    assert written._response_method == "predict_proba"
 
 
 @scores
@@ -506,7 +494,7 @@ def test_any_grades_give_the_coverage_and_width_of_their_ranks(scale):
 
 def test_coverage_needs_the_order_of_numbers_only_and_width_their_ranks():
     assert interval_coverage([10, 50], [[10, 20], [10, 20]]) == 0.5
-    with pytest.raises(ValueError, match=r"interval_width\(predicted, classes=\[\.\.\.\]\)$"):
+    with pytest.raises(ValueError, match=r"how many ranks .* classes=\["):
         interval_width([[10, 20], [10, 50]])
     with pytest.warns(UserWarning, match="none between them; they are counted as 2 ranks") as seen:
         assert interval_width([[1, 3]]) == 3.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,15 +14,11 @@ BEGINNING = (
     b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta name="generator" content="ordspan">\n'
 )
 """How every page begins."""
-COLORS = {
-    "#000000": "var(--ink)",
-    "#ffffff": "var(--page)",
-    "#0072b2": "var(--blue)",
-    "#d55e00": "var(--orange)",
-    "#7f7f7f": "var(--grey)",
-    "#b9c2cb": "var(--pale)",
-}
-"""Colours of figures, and the variables of the page's style that take their place."""
+BLUE, ORANGE, GREY, PALE = "#0072b2", "#d55e00", "#7f7f7f", "#b9c2cb"
+"""Colours of all plots: those of Okabe and Ito, which colour-blind readers can distinguish."""
+COLORS = {"#000000": "ink", "#ffffff": "page", BLUE: "blue", ORANGE: "orange"}
+COLORS |= {GREY: "grey", PALE: "pale"}
+"""The variables of a page's style that take the place of colours in figures."""
 
 
 def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
@@ -64,7 +59,9 @@ def figure_svg(figure: Any, alt: str) -> str:
     def clean(tag: re.Match[str]) -> str:
         text = re.sub(r' id="([\w.]+)"', lambda name: name[0] if name[1] in used else "", tag[0])
         text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+", "", text)
-        return re.sub("#[0-9a-f]{6}", lambda c: COLORS.get(c[0], c[0]), text)
+        for color, name in COLORS.items():
+            text = text.replace(color, f"var(--{name})")
+        return text
 
     inside = re.sub(r"<[^>]*>", clean, inside)  # what is written between tags stays as it is
     box = f'viewBox="0 0 {0.75 * width:g} {0.75 * height:g}" style="max-width: {width:g}px"'
@@ -73,15 +70,6 @@ def figure_svg(figure: Any, alt: str) -> str:
 
 def _resource(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
-
-
-def script_json(data: object) -> str:
-    r"""JSON that is safe inside a script element.
-
-    >>> script_json({"name": "</script>"})
-    '{"name":"\\u003c/script>"}'
-    """
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
 def terms(pairs: Mapping[str, Any]) -> str:

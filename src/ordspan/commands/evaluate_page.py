@@ -21,9 +21,8 @@ from ordspan.commands.evaluate import (
 )
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
-from ordspan.drawing import PALE
 from ordspan.models.table import TableModel
-from ordspan.pages import figure_svg, fill_template, table_row, terms
+from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
 from ordspan.wording import as_text
 

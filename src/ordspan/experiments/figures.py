@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ordspan.core.state import Floats, Ranks
-from ordspan.drawing import BLUE, GREY, ORANGE
 from ordspan.experiments.claims import PAPER
 from ordspan.experiments.results import HINDSIGHT, Cell, Results
+from ordspan.pages import BLUE, GREY, ORANGE
 
 Band = tuple[Floats, Floats]  # a running error, and its standard error
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits

@@ -14,7 +14,7 @@ from ordspan.core.measures import (
     ranks_inside,
 )
 from ordspan.metrics.ranks import macro_error
-from ordspan.metrics.scale import code, read_probabilities, to_ranks
+from ordspan.metrics.scale import read_probabilities, to_ranks
 
 __all__ = [
     "accuracy",
@@ -27,8 +27,6 @@ __all__ = [
     "quadratic_weighted_kappa",
     "ranked_probability_score",
 ]
-ERROR = ", greater_is_better=False"
-FROM_PROBABILITIES = f"{ERROR}, response_method='predict_proba'"
 
 
 def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> float:
@@ -94,8 +92,7 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     >>> cross_val_score(model, X, y, scoring=scorer, cv=2).round(2)
     array([-0.  , -0.33])
     """
-    call = code("mean_absolute_error", scorer=ERROR)
-    lower, upper, ranks, *_ = to_ranks(call, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
     return float(distance(ranks, lower, upper).mean())
 
 
@@ -121,8 +118,7 @@ def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None)
     >>> macro_mean_absolute_error([1, 1, 1, 5], [1, 1, 1, 3], classes=[1, 2, 3, 4, 5])
     1.0
     """
-    call = code("macro_mean_absolute_error", scorer=ERROR)
-    lower, upper, ranks, *_ = to_ranks(call, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
     _, group = np.unique(np.column_stack([lower, upper]), axis=0, return_inverse=True)
     return macro_error(group.ravel(), distance(ranks, lower, upper))
 
@@ -153,8 +149,7 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     >>> accuracy(["low", "high"], ["low", "mid"], classes=["low", "mid", "high"])
     0.5
     """
-    call = code("accuracy")
-    lower, upper, ranks, *_ = to_ranks(call, true, predicted, classes, distances=False)
+    lower, upper, ranks, *_ = to_ranks(true, predicted, classes, distances=False)
     if not np.array_equal(lower, upper):
         raise ValueError("accuracy needs exact labels; for ranges use inside_interval")
     return float((ranks == lower).mean())
@@ -187,8 +182,7 @@ def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
     >>> inside_interval([["mid", None]], ["high"], classes=["low", "mid", "high"])
     1.0
     """
-    call = code("inside_interval")
-    lower, upper, ranks, *_ = to_ranks(call, true, predicted, classes, distances=False)
+    lower, upper, ranks, *_ = to_ranks(true, predicted, classes, distances=False)
     return float((distance(ranks, lower, upper) == 0).mean())
 
 
@@ -220,8 +214,7 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     >>> quadratic_weighted_kappa(grades, ["high", "mid", "low"], classes=grades)
     -1.0
     """
-    call = code("quadratic_weighted_kappa")
-    lower, upper, ranks, *_ = to_ranks(call, true, predicted, classes)
+    lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
     if not np.array_equal(lower, upper):
         raise ValueError("quadratic_weighted_kappa needs exact labels")
     return quadratic_kappa(lower, ranks)
@@ -297,8 +290,7 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     >>> (cross_val_score(model, X, y, scoring=scorer, cv=2) < 0).all()
     np.True_
     """
-    call = code("ranked_probability_score", "true, proba", FROM_PROBABILITIES)
-    outcomes = cumulative_outcomes(*read_probabilities(call, true, proba, classes))
+    outcomes = cumulative_outcomes(*read_probabilities(true, proba, classes))
     return float(ranked_scores(outcomes.predicted, outcomes.observed).mean())
 
 
@@ -333,8 +325,7 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
     >>> log_score(["low"], [[0.0, 0.25, 0.75]], classes=["low", "mid", "high"])
     inf
     """
-    call = code("log_score", "true, proba", FROM_PROBABILITIES)
-    share, lower, upper = read_probabilities(call, true, proba, classes)
+    share, lower, upper = read_probabilities(true, proba, classes)
     inside = ranks_inside(lower, upper, share.shape[1])
     hit = np.minimum(np.where(inside, share, 0.0).sum(axis=1), 1.0)
     with np.errstate(divide="ignore"):
@@ -397,9 +388,8 @@ def interval_coverage(
     """
     if count not in (None, "contain", "meet"):
         raise ValueError(f"count must be 'contain', 'meet' or None, got {count!r}")
-    call = code("interval_coverage", scorer=", response_method=['predict_interval']")
     options = {"ranges": True, "distances": False}
-    lower, upper, first, last, _ = to_ranks(call, true, predicted, classes, **options)
+    lower, upper, first, last, _ = to_ranks(true, predicted, classes, **options)
     if count is None and (lower != upper).any():
         row = int(np.argmax(lower != upper))
         raise ValueError(
@@ -440,6 +430,5 @@ def interval_width(predicted: Any, *, classes: Any = None) -> float:
     >>> interval_width([["low", "high"]], classes=["low", "mid", "high"])
     3.0
     """
-    call = code("interval_width", "predicted", scorer=None)
-    _, _, first, last, _ = to_ranks(call, predicted, predicted, classes, ranges=True)
+    _, _, first, last, _ = to_ranks(predicted, predicted, classes, ranges=True)
     return float((last - first + 1).mean())

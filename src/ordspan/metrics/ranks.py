@@ -22,13 +22,10 @@ DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) 
 GAP, MAX_STEPS = 1e-6, 10_000
 """Tolerance in log score, and step limit, for the best constant probabilities."""
 
-Constant = tuple[int | None, float]
-"""The best rank to always predict, None if all are equally good, and its value."""
-
 
 def measures(
     lower: Ranks, upper: Ranks, rank: Ranks, counts: Ranks | None = None
-) -> dict[str, float | None]:
+) -> dict[str, Any]:
     """Every measure of predicted ranks; those of exact labels are None without exact labels.
 
     >>> found = measures(np.array([1, 2, 2]), np.array([1, 2, 3]), np.array([1, 1, 3]))
@@ -37,7 +34,7 @@ def measures(
     """
     n = np.ones(lower.size, dtype=np.int64) if counts is None else counts
     errors, exact = distance(rank, lower, upper), lower == upper
-    found: dict[str, float | None] = dict.fromkeys(OF_EXACT)
+    found: dict[str, Any] = dict.fromkeys(OF_EXACT)
     found["mae"] = float(np.average(errors, weights=n))
     found["inside_interval"] = float(np.average(errors == 0, weights=n))
     if exact.any():
@@ -55,39 +52,11 @@ def macro_error(group: Ranks, errors: Ranks, counts: Ranks | None = None) -> flo
     return float((losses[rows > 0] / rows[rows > 0]).mean())
 
 
-def count_labels(
-    lower: Ranks, upper: Ranks, counts: Ranks | None, n_classes: int
-) -> tuple[Ranks, Ranks, Ranks]:
-    """How many labels begin at, end at, and are exactly each rank."""
-    exact = lower == upper
-    of_exact = None if counts is None else counts[exact]
-    begin, end, only = (
-        np.bincount(ends - 1, n, n_classes).astype(np.int64)
-        for ends, n in ((lower, counts), (upper, counts), (lower[exact], of_exact))
-    )
-    return begin, end, only
-
-
-def best_constants(begin: Ranks, end: Ranks, exact: Ranks) -> dict[str, Constant | None]:
-    """The best constant prediction for each of `measures`; ties go to the lowest rank.
-
-    The arguments are those that `count_labels` returns, for at least one label.
-
-    >>> labels = np.array([1, 2, 3, 3]), np.array([1, 4, 3, 4])
-    >>> best_constants(*count_labels(*labels, None, 4))["mae"]
-    (3, 0.5)
-    """
-    inside = np.cumsum(begin) - np.cumsum(end) + end
-    found: dict[str, Constant | None] = dict.fromkeys(OF_EXACT)
-    found["mae"] = nearest_constant(begin, end)
-    found["inside_interval"] = _most(inside, int(begin.sum()))
-    if exact.any():
-        present = (exact > 0).astype(np.int64)
-        found["macro_mae"] = nearest_constant(present, present)
-        found["accuracy"] = mode = _most(exact, int(exact.sum()))
-        # kappa of a constant is 0 unless all labels are equal
-        found["quadratic_kappa"] = mode if present.sum() == 1 else (None, 0.0)
-    return found
+def count_labels(lower: Ranks, upper: Ranks, counts: Ranks | None, n_classes: int) -> Ranks:
+    """How many labels begin at, end at, and are exactly each rank, (3, K)."""
+    n, exact = np.ones_like(lower) if counts is None else counts, lower == upper
+    kinds = (lower, n), (upper, n), (lower[exact], n[exact])
+    return np.array([np.bincount(rank - 1, of, n_classes) for rank, of in kinds]).astype(np.int64)
 
 
 def nearest_constant(begin: Ranks, end: Ranks) -> tuple[int, float]:
@@ -104,7 +73,8 @@ def nearest_constant(begin: Ranks, end: Ranks) -> tuple[int, float]:
     return place + 1, int(distances[place]) / int(begin.sum())
 
 
-def _most(totals: Ranks, count: int) -> tuple[int, float]:
+def most_frequent(totals: Ranks, count: int) -> tuple[int, float]:
+    """The rank with the largest total, and its share of a count."""
     place = int(totals.argmax())
     return place + 1, int(totals[place]) / count
 
@@ -112,14 +82,30 @@ def _most(totals: Ranks, count: int) -> tuple[int, float]:
 def against_constants(
     lower: Ranks, upper: Ranks, rank: Ranks, classes: list[Any], counts: Ranks | None = None
 ) -> dict[str, Any]:
-    """`measures`, the best constant grade for each, and whether the model beats it by its MAE."""
+    """`measures`, the best constant grade for each, and whether the model beats it by its MAE.
+
+    Ties go to the lowest grade; the grade is None if all are equally good.
+
+    >>> lower, upper = np.array([1, 2, 3, 3]), np.array([1, 4, 3, 4])
+    >>> against_constants(lower, upper, lower, ["a", "b", "c", "d"])["best_constant"]["mae"]
+    {'grade': 'c', 'value': 0.5}
+    """
     found = measures(lower, upper, rank, counts)
-    constants = best_constants(*count_labels(lower, upper, counts, len(classes)))
-    best = {
-        name: constant and {"grade": constant[0] and classes[constant[0] - 1], "value": constant[1]}
-        for name, constant in constants.items()
+    begin, end, exact = count_labels(lower, upper, counts, len(classes))
+    inside = np.cumsum(begin) - np.cumsum(end) + end
+    constants: dict[str, tuple[int | None, float]] = {
+        "mae": nearest_constant(begin, end),
+        "inside_interval": most_frequent(inside, int(begin.sum())),
     }
-    better = found["mae"] < best["mae"]["value"]  # type: ignore[operator, index]
+    if exact.any():
+        constants["macro_mae"] = nearest_constant(exact > 0, exact > 0)
+        constants["accuracy"] = mode = most_frequent(exact, int(exact.sum()))
+        # kappa of a constant is 0 unless all labels are equal
+        constants["quadratic_kappa"] = mode if mode[1] == 1.0 else (None, 0.0)
+    best: dict[str, Any] = dict.fromkeys(found)
+    for name, (place, value) in constants.items():
+        best[name] = {"grade": place and classes[place - 1], "value": value}
+    better = constants["mae"][1] > found["mae"]
     return {**found, "best_constant": best, "better_than_constant": better}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,35 +22,17 @@ from ordspan.labels.ranks import (
 from ordspan.wording import shown, warn
 
 CLOSE_TO_ONE = 1e-6  # rounding of float32 probabilities
-EVERY_GRADE = "give every grade from lowest to highest"
-
-
-def code(name: str, arguments: str = "true, predicted", scorer: str | None = "") -> str:
-    """Code that gives a metric the scale of all grades, alone and, unless None, as a scorer.
-
-    >>> code("accuracy")
-    'in classes=: accuracy(true, predicted, classes=[...]), or for cross-validation
-    make_scorer(accuracy, classes=[...])'
-    """
-    call = f"in classes=: {name}({arguments}, classes=[...])"
-    if scorer is None:
-        return call
-    return f"{call}, or for cross-validation make_scorer({name}{scorer}, classes=[...])"
+CLASSES = "with classes=[...], also in make_scorer(metric, classes=[...])"
+EVERY_GRADE = f"give every grade from lowest to highest {CLASSES}"
 
 
 def to_ranks(
-    call: str,
-    true: Any,
-    predicted: Any,
-    classes: Any,
-    *,
-    ranges: bool = False,
-    distances: bool = True,
+    true: Any, predicted: Any, classes: Any, *, ranges: bool = False, distances: bool = True
 ) -> tuple[Ranks, Ranks, Ranks, Ranks, NDArray[Any]]:
     """Ends of the labels, and of the predictions, as ranks of all grades; and these grades.
 
     Predictions are grades, or ``ranges``. Unless ``distances`` count, any numbers will do as
-    grades: their order is enough. ``call`` is the `code` that messages show.
+    grades: their order is enough.
     """
     (labels, labels_order), (guesses, guesses_order) = read_labels(true), read_labels(predicted)
     if ranges and guesses.ndim == 1:
@@ -60,18 +43,22 @@ def to_ranks(
     if not ranges and guesses.ndim == 2:
         raise ValueError("predictions must have shape (n,), one grade for each label")
     check_count(labels, len(guesses), "predictions")
-    if (opened := is_open(guesses)).any():
-        row, *_ = place = np.argwhere(opened)[0]
-        raise ValueError(f"row {row}: prediction {guesses[tuple(place)]!r} is not a grade")
-    order = known_order(classes, labels_order, guesses_order)
-    grades = numbers_that_occur(call, labels, guesses) if order is None else order
+    refuse_open(guesses, "prediction {value!r} is not a grade")
+    grades, given = scale_of(classes, (labels_order, guesses_order), labels, guesses)
     first, last = encode(guesses, grades, what="prediction")
     lower, upper = encode(labels, grades)
-    if order is None and distances:
-        rank_of = _whole_numbers_as_ranks(call, grades)
+    if distances and not given:
+        rank_of = _whole_numbers_as_ranks(grades)
         grades = int(float(grades[0])) + np.arange(rank_of[-1])
         lower, upper, first, last = (rank_of[place - 1] for place in (lower, upper, first, last))
     return lower, upper, first, last, grades
+
+
+def refuse_open(labels: Labels, why: str) -> None:
+    """Raise if any end is None, NaN or infinite."""
+    if (opened := is_open(labels)).any():
+        row, *_ = place = np.argwhere(opened)[0]
+        raise ValueError(f"row {row}: {why.format(value=labels[tuple(place)])}")
 
 
 def check_count(labels: Labels, n_rows: int, what: str) -> None:
@@ -83,33 +70,29 @@ def check_count(labels: Labels, n_rows: int, what: str) -> None:
     refuse_missing(labels)
 
 
-def known_order(classes: Any, *orders: NDArray[Any] | None) -> NDArray[Any] | None:
-    """The given order of the grades, else that of the containers, else None."""
+def scale_of(classes: Any, orders: Sequence[Any], *parts: Labels) -> tuple[NDArray[Any], bool]:
+    """All grades from lowest to highest, and whether they are given, or numbers that occur.
+
+    They are given as ``classes``, or as the order of a container.
+    """
     order = common_order(*orders) if classes is None else classes
-    return None if order is None else check_classes(order)
-
-
-def numbers_that_occur(call: str, *parts: Labels) -> NDArray[Any]:
-    """The distinct grades, sorted; open ends and anything but numbers need ``classes``."""
+    if order is not None:
+        return check_classes(order), True
+    closed = "Or close open ends with intervals()"
     for labels in parts:
-        if (opened := is_open(labels)).any():
-            row, *_ = place = np.argwhere(opened)[0]
-            raise ValueError(
-                f"row {row}: end {labels[tuple(place)]!r} of the range is open; "
-                f"{EVERY_GRADE} {call}. Or close open ends with intervals()"
-            )
-    grades = [sorted_grades(distinct(labels), call) for labels in parts]
-    return sorted_grades(np.unique(np.concatenate(grades)), call)
+        refuse_open(labels, f"end {{value!r}} of the range is open; {EVERY_GRADE}. {closed}")
+    grades = [sorted_grades(distinct(labels), CLASSES) for labels in parts]
+    return sorted_grades(np.unique(np.concatenate(grades)), CLASSES), False
 
 
-def _whole_numbers_as_ranks(call: str, grades: NDArray[Any]) -> Ranks:
+def _whole_numbers_as_ranks(grades: NDArray[Any]) -> Ranks:
     """Rank of each of the sorted numbers that occur, if these may be ranks."""
     numbers = np.array(numbers_of(grades), dtype=np.float64)
     lowest, highest = numbers[[0, -1]]
     skipped = int(highest - lowest) + 1 - numbers.size
     if (numbers != np.floor(numbers)).any() or skipped > numbers.size:
         raise ValueError(
-            f"cannot tell how many ranks grades {shown(grades)} are apart; {EVERY_GRADE} {call}"
+            f"cannot tell how many ranks grades {shown(grades)} are apart; {EVERY_GRADE}"
         )
     ranks = (numbers - lowest).astype(np.int64) + 1
     if skipped:
@@ -117,15 +100,18 @@ def _whole_numbers_as_ranks(call: str, grades: NDArray[Any]) -> Ranks:
         warn(
             f"grades {int(numbers[gap])} and {int(numbers[gap + 1])} occur, but none between them; "
             f"they are counted as {ranks[gap + 1] - ranks[gap]} ranks apart, which is wrong if "
-            f"there is no such grade. To be sure, {EVERY_GRADE} {call}"
+            f"there is no such grade. To be sure, {EVERY_GRADE}"
         )
     return ranks
 
 
 def read_probabilities(
-    call: str, true: Any, proba: Any, classes: Any
+    true: Any, proba: Any, classes: Any
 ) -> tuple[NDArray[np.float64], Ranks, Ranks]:
-    """Probabilities of all grades, (n, K), and the ends of the labels as ranks."""
+    """Probabilities of all grades, (n, K), and the ends of the labels as ranks.
+
+    Each lies between 0 and 1, and they sum to 1. Of two grades the second column is enough.
+    """
     labels, own_order = read_labels(true)
     expected = "probabilities must be numbers of shape (n, K), as predict_proba returns them"
     try:
@@ -134,35 +120,26 @@ def read_probabilities(
         raise ValueError(f"{expected}: {error}") from None
     if given.ndim not in (1, 2):
         raise ValueError(f"{expected}, but have shape {given.shape}")
-    check_count(labels, given.shape[0], "rows of probabilities")
-    order = known_order(classes, own_order)
-    grades = numbers_that_occur(call, labels) if order is None else order
+    check_count(labels, len(given), "rows of probabilities")
+    grades, known = scale_of(classes, [own_order], labels)
     if grades.size != (2 if given.ndim == 1 else given.shape[1]):
-        remedy = f"{EVERY_GRADE} {call}" if order is None else "give one column for each grade"
+        occur, remedy = ("", "give one column for each grade") if known else (" occur", EVERY_GRADE)
         raise ValueError(
-            f"{grades.size} grades{' occur' if order is None else ''}, {shown(grades)}, but the "
-            f"probabilities have shape {given.shape}; {remedy}"
+            f"{grades.size} grades{occur}, {shown(grades)}, but the probabilities have shape "
+            f"{given.shape}; {remedy}"
         )
-    return _checked(given), *encode(labels, grades)
-
-
-def _checked(given: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of all grades, (n, K), which lie between 0 and 1 and sum to 1."""
-    wrong = ~((given >= 0.0) & (given <= 1.0))  # NaN is neither
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
+    if (wrong := ~((given >= 0.0) & (given <= 1.0))).any():  # NaN is neither
+        row, *_ = place = tuple(np.argwhere(wrong)[0].tolist())
         raise ValueError(
-            f"row {place[0]}: probability {given[place].item()!r} is not between 0 and 1; give the "
+            f"row {row}: probability {given[place].item()!r} is not between 0 and 1; give the "
             "output of predict_proba"
         )
-    if given.ndim == 1:
-        return np.column_stack([1.0 - given, given])
-    total = given.sum(axis=1)
-    off = np.abs(total - 1.0) > CLOSE_TO_ONE
-    if off.any():
+    share = np.column_stack([1.0 - given, given]) if given.ndim == 1 else given
+    total = share.sum(axis=1)
+    if (off := np.abs(total - 1.0) > CLOSE_TO_ONE).any():
         row = int(np.argmax(off))
         raise ValueError(
-            f"row {row}: the probabilities {shown(given[row])} sum to {total[row].item()!r}, not "
+            f"row {row}: the probabilities {shown(share[row])} sum to {total[row].item()!r}, not "
             "to 1; give those of all grades, or divide them by their sum"
         )
-    return given
+    return share, *encode(labels, grades)

@@ -7,13 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.drawing import BLUE, GREY, ORANGE, PALE
-from ordspan.plot.display import MOST_TICKS, grade_ticks, names_of
+from ordspan.core.state import Floats
+from ordspan.pages import BLUE, GREY, ORANGE, PALE
 
-Floats = NDArray[np.float64]
+MOST_TICKS = 30
+CHARACTER = 0.09  # width in inches, with the margins of the axes
 MOST_STEPS = 200
 MOST_CELLS, LEAST_CELL = 12, 0.6  # of a confusion matrix with text in its cells, inches wide
 N_TENTHS, N_NDCG_BINS = 10, 20
+
+
+def names_of(classes: Any) -> list[str]:
+    """Grades as axis labels, in which a dollar sign does not begin a formula."""
+    return [str(grade).replace("$", r"\$") for grade in np.asarray(classes).tolist()]
+
+
+def grade_ticks(axis: Any, names: list[str]) -> None:
+    """A tick for each name, or for some of many; upright along an x-axis if they need more room."""
+    shown = range(0, len(names), -(-len(names) // MOST_TICKS))
+    axis.set_ticks([*shown], [names[place] for place in shown])
+    needed = CHARACTER * sum(1 + len(names[place]) for place in shown)
+    if axis.axis_name == "x" and needed > axis.axes.figure.get_figwidth():
+        axis.set_tick_params(rotation=90)
 
 
 def confusion_matrix(
