@@ -269,7 +269,7 @@ def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_class
     n_updates = 0
     for t, x in enumerate(X):
         score = w @ x
-        guide = _mean(history) if average and history else (w, theta)
+        guide = mean(history) if average and history else (w, theta)
         predicted[t] = rank(guide[1], guide[0] @ x)
         if strengths[t] == 0:
             continue
@@ -282,7 +282,7 @@ def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_class
         theta = new
         if average:
             history.append((w, theta))
-    w, theta = _mean(history) if average and history else (w, theta)
+    w, theta = mean(history) if average and history else (w, theta)
     return Learned(w, theta, predicted, n_updates)
 
 
@@ -304,7 +304,7 @@ def learn_kernel(gram, lower, upper, rule, strengths, average, n_classes, asked=
     alpha, theta, history = np.zeros(n), np.zeros(n_classes - 1), []
     predicted = np.empty(n, dtype=np.int64)
     for t in range(n):
-        guide = _mean(history) if average and history else (alpha, theta)
+        guide = mean(history) if average and history else (alpha, theta)
         predicted[t] = rank(guide[1], guide[0] @ gram[t])
         if strengths[t] == 0:
             continue
@@ -314,7 +314,7 @@ def learn_kernel(gram, lower, upper, rule, strengths, average, n_classes, asked=
         alpha = alpha + pull * (np.arange(n) == t)
         history.append((alpha, theta))
     if average and history:
-        alpha, theta = _mean(history)
+        alpha, theta = mean(history)
     coefs = {i: alpha[i] for i in np.flatnonzero(alpha)}
     return LearnedDual((gram if asked is None else asked) @ alpha, theta, predicted, coefs)
 
@@ -354,7 +354,7 @@ def _class_pulls(rule, scores, sq_norm, lower, upper, strength):
     return class_step(scores, sq_norm, lower, upper, spread, cap)
 
 
-def _mean(history):
+def mean(history):
     return tuple(np.mean(part, axis=0) for part in zip(*history, strict=True))
 
 

@@ -9,11 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ordspan.core import exact
+from ordspan.learners import LinearLearner
 
 VARIANTS = ("PA", "PA-I", "PA-II")
-NO_CORRECTION = NO_WEIGHTS = np.empty(0)
 NO_ORDER = np.empty(0, dtype=np.intp)
-NO_RANKS = np.empty(0, dtype=np.int64)
 THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
@@ -31,25 +30,19 @@ def both(*functions):
     return pytest.mark.parametrize("step", cases)
 
 
-def pad(theta):
-    return np.concatenate([[-inf], theta, [inf]])
-
-
 def softness_and_cap(variant, C):
     return {"PA": (1.0, inf), "PA-I": (1.0, C), "PA-II": (1.0 + 0.5 / C, inf)}[variant]
 
 
 def run(step, theta, score, sq_norm, lower, upper, softness, cap):
-    """Pull, new thresholds and whether anything moved, by a step with the common arguments."""
-    edges = pad(theta)
-    passive = exact.satisfied.py_func(edges, score, lower, upper)
-    pull, *moved, finite = step(
-        edges, NO_CORRECTION, 0.0, float(score), float(sq_norm), lower, upper, softness, cap
-    )
+    """Pull, new thresholds and whether anything was violated, by the exact step."""
+    model = LinearLearner(1, theta.size + 1).model
+    model.edges[1:-1] = theta
+    passive = exact.satisfied.py_func(model.edges, score, lower, upper)
+    pull, finite = step(model, float(score), float(sq_norm), lower, upper, softness, cap)
     assert finite
-    assert edges[0] == -inf
-    assert edges[-1] == inf
-    return pull, edges[1:-1], moved[0] if moved else not passive
+    assert model.edges[[0, -1]].tolist() == [-inf, inf]
+    return pull, model.edges[1:-1], not passive
 
 
 def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):

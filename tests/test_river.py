@@ -128,13 +128,13 @@ def test_features_that_come_later_are_as_if_known_from_the_start_to_the_bit(bala
     for x, y in examples():
         values, columns = np.array(list(x.values())), np.array([names.index(name) for name in x])
         ends = y if isinstance(y, tuple) else (y, y)
-        score = learner.latent_sparse(values, columns)
+        score = learner.latent_one(values, columns)
         if learner.n_trials:
             median = calibration.predict([score])[0]
-            expected = median if average else learner.predict_sparse(values, columns)
+            expected = median if average else learner.predict_one(values, columns)
             assert model.predict_one(x) == expected
         model.learn_one(x, y)
-        learner.learn_sparse(values, columns, *ends)
+        learner.learn_one(values, *ends, columns)
         calibration.observe_one(score, *ends)
     assert list(model.weights) == names
     assert list(model.weights.values()) == learner.weights.tolist()

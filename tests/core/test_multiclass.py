@@ -38,14 +38,14 @@ def pulls_of(step, scores, sq_norm, lower, upper, variant, C):
     """What the step adds to each class; nothing where it says that nothing moves."""
     spread, cap = spread_and_cap(variant, C)
     outside = [k for k in range(1, scores.size + 1) if not lower <= k <= upper]
-    pulls = np.full(scores.size, np.nan)
+    scratch = np.array([scores, np.full(scores.size, np.nan)])
     if not outside:
         return np.zeros(scores.size)
     best = lower + int(np.argmax(scores[lower - 1 : upper]))
     rival = max(outside, key=lambda k: scores[k - 1])
-    moved, finite = step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
+    moved, finite = step(scratch, best, rival, sq_norm, lower, upper, spread, cap)
     assert finite
-    return pulls if moved else np.zeros(scores.size)
+    return scratch[1] if moved else np.zeros(scores.size)
 
 
 def exact_pulls(scores, sq_norm, lower, upper, variant, C):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import naive
+from ordspan.core import exact, state
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
-from steps import VARIANTS, stream
+from steps import VARIANTS, by_quadprog, stream
 
 LEARNERS = {
     **{v: lambda *shape, v=v: LinearLearner(*shape, v, 0.5) for v in VARIANTS},
@@ -13,6 +14,10 @@ LEARNERS = {
     "PRank": PRankLearner,
     "perceptron": PerceptronLearner,
     **{f"MC-{v}": lambda *shape, v=v: MulticlassPALearner(*shape, v, 0.5) for v in VARIANTS},
+}
+BALANCED = {
+    f"{v} balanced": lambda *s, v=v: LinearLearner(*s, v, 0.5, True, balanced=True)
+    for v in VARIANTS
 }
 WITH_THRESHOLDS = [name for name in LEARNERS if name != "perceptron" and "MC-" not in name]
 
@@ -37,16 +42,21 @@ def test_a_walk_is_the_plain_numpy_stream(name, weighted):
     assert learner.n_trials == (np.count_nonzero(weight) if weighted else 300)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_a_learner_that_averages_predicts_by_the_mean_of_its_iterates(name):
-    X, *labels = stream(300, 3, 5, seed=5)
-    learner = LinearLearner(3, 5, name, 0.5, average=True)
-    expected = twin(name, X, *labels, average=True)
-    predicted = learner.learn_many(X, *labels, predict=True)
-    np.testing.assert_array_equal(predicted, expected.predicted)
-    scores = X @ expected.weights
-    np.testing.assert_allclose(learner.latent(X), scores, rtol=1e-9, atol=1e-12)
-    ranks = [naive.rank(expected.thresholds, score) for score in scores]
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_learner_that_averages_predicts_by_the_mean_of_its_iterates(variant, balanced):
+    X, lower, upper = stream(300, 3, 5, seed=5)
+    learner = LinearLearner(3, 5, variant, 0.5, average=True, balanced=balanced)
+    iterates = []
+    for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
+        rank = learner.learn_one(x, low, high)
+        weights, thresholds = naive.mean(iterates) if iterates else (np.zeros(3), np.zeros(4))
+        assert rank == naive.rank(thresholds, weights @ x)
+        iterates.append((learner.model.weights.copy(), learner.model.edges[1:-1].copy()))
+    weights, thresholds = naive.mean(iterates)
+    np.testing.assert_allclose(learner.weights, weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(learner.thresholds, thresholds, rtol=1e-9, atol=1e-12)
+    ranks = [naive.rank(thresholds, score) for score in X @ weights]
     np.testing.assert_array_equal(learner.predict_many(X), ranks)
 
 
@@ -60,18 +70,74 @@ def hard_stream(n_rows, n_features, n_classes, decades=(-6, 6)):
     return X, lower, upper
 
 
-@pytest.mark.parametrize("name", WITH_THRESHOLDS)
+@pytest.mark.parametrize("name", [*WITH_THRESHOLDS, *BALANCED])
 @pytest.mark.parametrize(("n_features", "n_classes"), [(1, 5), (7, 30), (20, 200)])
 def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     # on long rows the printed SCA runs away to infinity
     decades = (-6, -1) if name in ("PA sca", "PA-II sca") else (-6, 6)
     X, lower, upper = hard_stream(20_000, n_features, n_classes, decades)
     weight = np.random.default_rng(0).exponential(size=20_000)
-    learner = LEARNERS[name](n_features, n_classes)
+    learner = (LEARNERS | BALANCED)[name](n_features, n_classes)
     for start in range(0, 20_000, 50):  # look often: disorder may heal
         rows = slice(start, start + 50)
         weights = weight[rows] if start % 200 else None
         learner.learn_many(X[rows], lower[rows], upper[rows], sample_weight=weights)
-        edges = learner.model.edges
-        assert np.all(edges[:-1] <= edges[1:])
+        for edges in (learner.model.edges, learner.thresholds):
+            assert np.all(edges[:-1] <= edges[1:])
     assert np.isfinite(learner.thresholds).all()
+
+
+# -- balanced steps ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_each_balanced_step_is_the_optimum_of_its_quadratic_program(variant):
+    """1/2 |dw|^2 + |dtheta|^2 / (2 v) + the variant's loss: v takes the place of the 1 in the dual.
+
+    Multipliers m move the weights by their sum and the thresholds by v m. v is the geometric mean
+    of the squared norms of corrected rows, this one included.
+    """
+    C, logs, n_moved = 0.3, [], 0
+    X, lower, upper = stream(200, 6, 5)
+    X *= 10.0 ** np.random.default_rng(0).uniform(-1, 1, size=6)
+    learner = LinearLearner(6, 5, variant, C, balanced=True)
+    for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
+        w, theta = learner.model.weights.copy(), learner.model.edges[1:-1].copy()
+        v, n_updates = np.exp(np.mean([*logs, np.log(x @ x)])), learner.n_updates
+        learner.learn_one(x, low, high)
+        if learner.n_updates == n_updates:
+            continue
+        logs.append(np.log(x @ x))
+        softness, cap = v + 0.5 / C * (variant == "PA-II"), C if variant == "PA-I" else np.inf
+        solved = by_quadprog(theta, w @ x, x @ x, low, high, softness, cap)
+        new = theta + v * (solved - theta)
+        np.testing.assert_allclose(learner.model.edges[1:-1], new, rtol=0, atol=1e-9 * v)
+        moved = w + (theta - solved).sum() * x
+        np.testing.assert_allclose(learner.model.weights, moved, rtol=0, atol=1e-9)
+        n_moved += 1
+    assert n_moved > 50
+
+
+def test_the_scale_is_the_geometric_mean_of_corrected_rows_later_of_one_in_sixteen():
+    X, lower, upper = stream(3000, 6, 5)
+    X[5] = 0.0  # has no length to count
+    learner, logs = LinearLearner(6, 5, "PA-I", 0.3, balanced=True), []
+    for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
+        number = learner.n_updates
+        learner.learn_one(x, low, high)
+        counts = number < exact.EVERY_ROW or number % exact.SELDOM == 0
+        if x.any() and learner.n_updates > number and counts:
+            logs.append(np.log(x @ x))
+        scale = learner.model.counters[state.SCALE]
+        assert scale == pytest.approx(np.exp(np.mean(logs or [0.0])))
+    assert exact.EVERY_ROW < len(logs) < learner.n_updates / 2
+
+
+def test_balanced_steps_do_not_depend_on_the_unit_of_the_features():
+    """Scores, thresholds and predictions are the same when all features are measured in cm."""
+    X, lower, upper = stream(400, 6, 5)
+    predicted = [
+        LinearLearner(6, 5, "PA", balanced=True).learn_many(unit * X, lower, upper, predict=True)
+        for unit in (1.0, 100.0)
+    ]
+    np.testing.assert_array_equal(*predicted)

@@ -8,61 +8,36 @@ import itertools
 import numpy as np
 import pytest
 
-from ordspan import OrdinalPA, OrdinalSVM
-from ordspan.learners import (
-    KernelLearner,
-    LinearLearner,
-    MulticlassPALearner,
-    PerceptronLearner,
-    PRankLearner,
-)
+from ordspan import OrdinalPA, OrdinalSVM, learners
 
 D, K = 2, 4
 WEIGHTS = (5e-324, 1.0, 1e150, 1e308)
 SCALES = (0.0, 1e-160, 1e-99, 1.0, 1e20, 1e50, 1e99, 1e150)
 STRENGTHS = (5e-324, 1e-320, 1e-300, 1.0, 1e300)  # C
 VARIANTS = ("PA", "PA-I", "PA-II")
-LEARNERS = {
-    "PRank": lambda C: PRankLearner(D, K),
-    "perceptron": lambda C: PerceptronLearner(D, K),
-    **{f"classes {v}": lambda C, v=v: MulticlassPALearner(D, K, v, C) for v in VARIANTS},
-    **{
-        f"printed {v}": lambda C, v=v: LinearLearner(D, K, v, C, True, solver="sca")
-        for v in VARIANTS
-    },
-    **{
-        f"exact {v} balanced={b}": lambda C, v=v, b=b: LinearLearner(D, K, v, C, True, balanced=b)
-        for v, b in itertools.product(VARIANTS, (False, True))
-    },
-    **{
-        f"{kernel} {v}": lambda C, v=v, kernel=kernel: KernelLearner(
-            D, K, v, C, True, kernel=kernel, coef0=1.0, budget=2
-        )
-        for v, kernel in itertools.product(VARIANTS, ("rbf", "linear", "poly"))
-    },
-}
+LINEAR = ({"balanced": True}, {"balanced": False}, {"solver": "sca"})
+KERNELS = [{"kernel": name, "coef0": 1.0, "budget": 2} for name in ("rbf", "linear", "poly")]
+KINDS = [
+    (learners.PRankLearner, None, {}),
+    (learners.PerceptronLearner, None, {}),
+    *((learners.MulticlassPALearner, v, {}) for v in VARIANTS),
+    *((learners.LinearLearner, v, {"average": True} | o) for v in VARIANTS for o in LINEAR),
+    *((learners.KernelLearner, v, {"average": True} | o) for v in VARIANTS for o in KERNELS),
+]
 ROWS = np.random.default_rng(0).standard_normal((3, D))
 
 
-def reason_against(call, *arguments, **named):
-    """Why a call was refused, or None."""
-    try:
-        call(*arguments, **named)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_whatever_is_learned_is_finite(name):
+@pytest.mark.parametrize(("kind", "variant", "options"), KINDS)
+def test_whatever_is_learned_is_finite(kind, variant, options):
     for C, weight, scale in itertools.product(STRENGTHS, WEIGHTS, SCALES):
-        learner = LEARNERS[name](C)
+        learner = kind(D, K, *([variant, C] if variant else []), **options)
         for t, (row, turn) in enumerate(itertools.product(ROWS * scale, range(3))):
-            before = learner.state.tobytes()
-            label = [(t + turn) % K + 1]
-            reason = reason_against(learner.learn_many, [row], label, sample_weight=[weight])
-            assert reason is None or "row 0" in reason
-            assert reason is None or learner.state.tobytes() == before
+            before, reason = learner.state.tobytes(), None
+            try:
+                learner.learn_many([row], [(t + turn) % K + 1], sample_weight=[weight])
+            except ValueError as error:
+                reason = str(error)
+            assert reason is None or ("row 0" in reason and learner.state.tobytes() == before)
             fault = learner.why_unusable(learner.state, D, K)
             assert fault is None, f"C={C}, weight={weight}, rows near {scale}: {fault}"
 

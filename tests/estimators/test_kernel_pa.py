@@ -67,7 +67,7 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
 
 def test_a_score_that_overflows_is_refused_with_its_row():
     model = KernelOrdinalPA(kernel="linear", random_state=0).fit(X, Y)
-    model.learner_.support.dual[0] = 1e308
+    model.learner_.dual[0] = 1e308
     rows = np.array([np.zeros(4), np.full(4, 99.0)])
     with pytest.raises(ValueError, match="row 1: the score of the row overflows"):
         model.predict(rows)

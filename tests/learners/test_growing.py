@@ -16,23 +16,22 @@ from ordspan.learners import (
 
 K = 5
 NARROW, WIDE = 4, 9
+VARIANTS = ("PA", "PA-I", "PA-II")
+
+
+def maker(kind, *settings, **options):
+    return lambda d: kind(d, K, *settings, **options)
+
+
 WITH_RANKS = {
-    f"{variant}{' balanced' * balanced}{' averaged' * average}": (
-        lambda d, variant=variant, balanced=balanced, average=average: LinearLearner(
-            d, K, variant, 0.3, average, balanced=balanced
-        )
-    )
-    for variant, balanced, average in itertools.product(
-        ("PA", "PA-I", "PA-II"), (False, True), (False, True)
-    )
-} | {"PRank": lambda d: PRankLearner(d, K)}
+    f"{v}{' balanced' * b}{' averaged' * a}": maker(LinearLearner, v, 0.3, a, balanced=b)
+    for v, b, a in itertools.product(VARIANTS, (False, True), (False, True))
+} | {"PRank": maker(PRankLearner)}
 WIDENED = WITH_RANKS | {
-    "PA-I sca": lambda d: LinearLearner(d, K, "PA-I", 0.3, solver="sca"),
-    "PA-I sca averaged": lambda d: LinearLearner(d, K, "PA-I", 0.3, True, solver="sca"),
-    "perceptron": lambda d: PerceptronLearner(d, K),
-    "MC-PA": lambda d: MulticlassPALearner(d, K, "PA"),
-    "MC-PA-I": lambda d: MulticlassPALearner(d, K, "PA-I", 0.3),
-    "MC-PA-II": lambda d: MulticlassPALearner(d, K, "PA-II", 0.3),
+    "PA-I sca": maker(LinearLearner, "PA-I", 0.3, solver="sca"),
+    "PA-I sca averaged": maker(LinearLearner, "PA-I", 0.3, True, solver="sca"),
+    "perceptron": maker(PerceptronLearner),
+    **{f"MC-{v}": maker(MulticlassPALearner, v, 0.3) for v in VARIANTS},
 }
 each_widened = pytest.mark.parametrize("make", WIDENED.values(), ids=WIDENED)
 each_with_ranks = pytest.mark.parametrize("make", WITH_RANKS.values(), ids=WITH_RANKS)

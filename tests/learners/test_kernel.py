@@ -173,7 +173,7 @@ def test_a_budget_holds_and_thresholds_stay_sorted_to_the_bit(average, variant):
         assert np.all(np.diff(learner.thresholds) >= 0)
         assert np.all(np.diff(learner.model.edges) >= 0)
     assert learner.n_support == 25
-    assert learner.support.vectors.nbytes + learner.support.dual.nbytes <= 8 * 64 * (D + 8)
+    assert learner.vectors.nbytes + learner.dual.nbytes <= 8 * 64 * (D + 8)
     assert len(np.unique(learner.support_vectors, axis=0)) == 25
 
 

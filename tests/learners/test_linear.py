@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba.core.event import install_timer
 
 from ordspan.learners import (
     KernelLearner,
@@ -29,7 +30,6 @@ LEARNERS = {
     "MC-PA-II": lambda: MulticlassPALearner(D, K, "PA-II", 0.3),
     "kernel": lambda: KernelLearner(D, K, "PA-I", 0.3, average=True, gamma=0.4, budget=30),
 }
-WITH_VECTORS = ("perceptron", "MC-PA", "MC-PA-I", "MC-PA-II")
 each_learner = pytest.mark.parametrize("name", LEARNERS)
 
 
@@ -67,6 +67,13 @@ def rounding(name):
 
 # -- one result ----------------------------------------------------------------------------------
 
+
+def with_wide_indices(X):
+    csr = sp.csr_array(X)
+    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return csr
+
+
 STRIDES = {
     "Fortran order": np.asfortranarray,
     "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
@@ -74,15 +81,19 @@ STRIDES = {
     "negative strides": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "list of lists": lambda X: X.tolist(),
     "big-endian": lambda X: X.astype(">f8"),
+    "objects": lambda X: X.astype(object),
 }
+SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix, sp.lil_array, with_wide_indices]
+FORMS = STRIDES | {kind.__name__: kind for kind in SPARSE} | {"float32": lambda X: X.astype("f4")}
 
 
 @each_learner
-@pytest.mark.parametrize("layout", STRIDES)
-def test_the_stride_does_not_matter_to_the_bit(data, name, layout):
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_the_rows_does_not_matter(data, name, form):
+    """To the bit, whatever the stride; sparse and float32 rows are summed in another order."""
     X, lower, upper = data
-    expected = learned(name, X, lower, upper)
-    assert_same(learned(name, STRIDES[layout](X), lower, upper), expected)
+    found = learned(name, FORMS[form](X), lower, upper)
+    assert_same(found, learned(name, X, lower, upper), 0.0 if form in STRIDES else rounding(name))
 
 
 @each_learner
@@ -93,11 +104,10 @@ def test_row_by_row_is_all_at_once_and_returns_the_prediction_just_before(data, 
     if sparse and name == "kernel":
         return  # takes whole rows only
     for x, *label in zip(X, lower.tolist(), upper.tolist(), strict=True):
-        row = (x[np.flatnonzero(x)], np.flatnonzero(x)) if sparse else (x,)
-        predict = learner.predict_sparse if sparse else learner.predict_one
-        predicted.append(predict(*row))
-        learn = learner.learn_sparse if sparse else learner.learn_one
-        assert learn(*row, *label) == predicted[-1]
+        columns = np.flatnonzero(x) if sparse else None
+        row = x[columns] if sparse else x
+        predicted.append(learner.predict_one(row, columns))
+        assert learner.learn_one(row, *label, columns) == predicted[-1]
     assert_same((learner.state, predicted), learned(name, X, lower, upper), rounding(name))
 
 
@@ -108,35 +118,6 @@ def test_blocks_are_all_at_once_to_the_bit(data, name):
     parts = [slice(0, 1), slice(1, 100), slice(100, 100), slice(100, 240)]
     predicted = [learner.learn_many(X[p], lower[p], upper[p], predict=True) for p in parts]
     assert_same((learner.state, np.concatenate(predicted)), learned(name, X, lower, upper))
-
-
-def with_wide_indices(X):
-    csr = sp.csr_array(X)
-    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
-    return csr
-
-
-SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix, sp.lil_array, with_wide_indices]
-
-
-@each_learner
-@pytest.mark.parametrize("make", SPARSE)
-def test_sparse_is_dense(data, name, make):
-    X, lower, upper = data
-    expected = learned(name, X, lower, upper)
-    assert_same(learned(name, make(X), lower, upper), expected, rounding(name))
-
-
-@each_learner
-def test_float32_rows_are_their_own_values_in_float64(name):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(200, D)).astype(np.float32)
-    ranks = rng.integers(1, K + 1, 200)
-    expected = learned(name, X.astype(np.float64), ranks, ranks)
-    assert_same(learned(name, X, ranks, ranks), expected, rounding(name))
-    learner = LEARNERS[name]()
-    predicted = [learner.learn_one(x, int(rank)) for x, rank in zip(X, ranks, strict=True)]
-    assert_same((learner.state, predicted), expected, rounding(name))
 
 
 @each_learner
@@ -162,9 +143,7 @@ def test_predicting_many_is_predicting_one_by_one(data, name):
         np.testing.assert_array_equal(learner.predict_many(matrix), one_by_one)
     if name == "kernel":
         return
-    latent = learner.latent(X)
-    assert latent.shape == ((len(X), K) if name in WITH_VECTORS else (len(X),))
-    np.testing.assert_allclose(latent, X @ learner.weights.T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(learner.latent(X), X @ learner.weights.T, rtol=0, atol=1e-12)
 
 
 # -- sample weights ------------------------------------------------------------------------------
@@ -195,7 +174,7 @@ def test_a_wide_open_interval_changes_nothing(data, name):
     assert learner.n_trials == 2 * len(X)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@each_learner
 def test_the_state_is_all_that_a_learner_knows(data, name):
     X, lower, upper = data
     learner, heir = LEARNERS[name](), LEARNERS[name]()
@@ -243,10 +222,7 @@ def veteran(request, data):
     assert learner.state.tobytes() == before
 
 
-BLOCKED = [np.ascontiguousarray, np.asfortranarray, sp.csr_array]
-
-
-@pytest.mark.parametrize("layout", BLOCKED, ids=["C", "Fortran", "sparse"])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize(
     ("value", "message"),
@@ -294,7 +270,7 @@ def with_row_7(value):
         ({"X": np.ones((240, D)) * 1j}, "complex"),
         ({"sample_weight": with_row_7(-1)}, r"row 7: sample_weight -1\.0 is not a finite number"),
         ({"sample_weight": with_row_7(np.nan)}, "row 7: sample_weight nan"),
-        ({"sample_weight": np.ones(9)}, r"sample_weight has shape \(9,\), expected \(240,\)"),
+        ({"sample_weight": np.ones(9)}, r"sample_weight has shape \(9,\) .*expected \(240,\)"),
     ],
 )
 def test_a_bad_batch_is_named_and_nothing_is_learned(veteran, data, change, message):
@@ -311,12 +287,12 @@ ONES = np.ones(D)
 @pytest.mark.parametrize(
     ("row", "label", "message"),
     [
-        ((ONES,), (0, 1), r"label \[0, 1\] is not a range within 1\.\.5"),
-        ((ONES,), (3, 2), r"label \[3, 2\]"),
-        ((ONES,), (1, 6), r"label \[1, 6\]"),
-        ((ONES,), (1.5, 2), r"label \[1\.5, 2\]"),
-        ((ONES,), ("1", 1), "ranks must be whole numbers, got lower="),
-        ((ONES,), (None, 1), "ranks must be whole numbers, got lower="),
+        ((ONES,), (0, 1), r"ranks 0 to 1 are not a range within 1\.\.5"),
+        ((ONES,), (3, 2), "ranks 3 to 2 are not a range"),
+        ((ONES,), (1, 6), "ranks 1 to 6 are not a range"),
+        ((ONES,), (1.5, 2), r"lower rank 1\.5 is not a whole number"),
+        ((ONES,), ("1", 1), "lower must hold whole numbers"),
+        ((ONES,), (None, 1), "lower must hold whole numbers"),
         ((np.ones(D + 1),), (1, 1), "x has 7 features, but the learner has 6"),
         (([1.0],), (1, 1), "x has 1 features"),
         ((np.array([0, 0, np.nan, 0, 0, 0]),), (1, 1), "contains NaN: row 0, column 2"),
@@ -333,12 +309,12 @@ ONES = np.ones(D)
 )
 @pytest.mark.parametrize("veteran", COMPILED, indirect=True)
 def test_one_bad_example_is_refused_and_named(veteran, row, label, message):
-    kind = "sparse" if len(row) == 2 else "one"
+    x, *columns = row
     with pytest.raises((ValueError, TypeError), match=message):
-        getattr(veteran, f"learn_{kind}")(*row, *label)
+        veteran.learn_one(x, *label, *columns)
     if label == (1, 1):
         with pytest.raises(ValueError, match=message):
-            getattr(veteran, f"predict_{kind}")(*row)
+            veteran.predict_one(*row)
 
 
 @pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
@@ -363,3 +339,42 @@ def test_a_score_that_overflows_is_refused_not_read_beyond_the_thresholds():
         learner.learn_many([[9e99]] * 3, [1, 2, 2], sample_weight=[1.0, 1e150, 1.0], predict=True)
     assert not learner.n_trials
     assert not learner.weights.any()
+
+
+# -- rows as they come ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_read_only_rows_are_not_changed_and_compile_nothing(data, kind):
+    X, ranks, _ = data
+    free, locked = kind(X), kind(X.copy())
+    arrays = [locked] if kind is np.asarray else [locked.data, locked.indices, locked.indptr]
+    for array in arrays:
+        array.setflags(write=False)
+    learners = [LinearLearner(D, K) for _ in range(2)]
+    learners[0].learn_many(free, ranks)
+    before, compiled = [array.tobytes() for array in arrays], []
+    with install_timer("numba:compile", compiled.append):
+        learners[1].learn_many(locked, ranks)
+    assert compiled == []
+    assert [array.tobytes() for array in arrays] == before
+    np.testing.assert_array_equal(learners[1].weights, learners[0].weights)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, bool, np.float16, np.longdouble])
+def test_numbers_of_any_type_are_learned_as_float64(dtype):
+    X = np.array([[1, 0], [2, 3]]).astype(dtype)
+    one, other = LinearLearner(2, 2, "PA"), LinearLearner(2, 2, "PA")
+    one.learn_many(X, [1, 2])
+    other.learn_many(X.astype(float), [1, 2])
+    np.testing.assert_array_equal(one.state, other.state)
+
+
+@pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
+def test_duplicate_and_unsorted_entries_are_added_up_in_a_copy(kind):
+    csr = sp.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3]), shape=(1, 3))
+    summed, dense = kind(3, 2, "PA"), kind(3, 2, "PA")
+    summed.learn_many(csr, [1])
+    dense.learn_many([[2.0, 0.0, 4.0]], [1])
+    np.testing.assert_allclose(summed.state, dense.state, rtol=1e-12)
+    assert csr.nnz == 3

@@ -287,7 +287,7 @@ class Run:
 
     def _gamma(self, rule: float | str) -> float:
         """Gamma, if by a rule, from some of the rows; for a pipe, as if standardised."""
-        from ordspan.estimators.kernel import KernelOrdinalPA
+        from ordspan.estimators.kernel import find_gamma
 
         recipe = self.reader.recipe
         # a hashed column counts once, however many buckets it has
@@ -296,7 +296,7 @@ class Run:
         if self.staged and isinstance(rule, str):
             drawn = np.random.default_rng(0).permutation(self.learned_rows)
             rows = self.staging.take(drawn[:ROWS_AT_ONCE])[0]
-        return KernelOrdinalPA(gamma=rule)._find_gamma(rows)
+        return find_gamma(rule, rows)
 
     def stage(self, stop: Stop) -> None:
         """Read the files once and keep their rows as numbers; then choose the rows to learn."""

@@ -44,12 +44,9 @@ BLOCK, FIRST_BLOCKS = 32, 1.0 / 16.0
 FORGETTING = 2.0
 """Row t of a stream is weighted by about t to this power: early scores come from a ranker that knew
 little."""
-RIDGE = 0.01
-"""Ridge penalty: negligible beside a few rows, but it keeps the optimum finite."""
-DAMPING_ROWS = 4.0
-"""Curvatures are inflated as if this many more rows had been seen."""
-MAX_MOVE = 2.0
-"""Longest move of a cut in one step, in log-odds."""
+RIDGE = 0.01  # ridge penalty: negligible beside a few rows, but it keeps the optimum finite
+DAMPING_ROWS = 4.0  # curvatures are inflated as if this many more rows had been seen
+MAX_MOVE = 2.0  # longest move of a cut in one step, in log-odds
 CLOSING = 0.9
 """Largest fraction of the slope, or of the gap between two cuts, that one step may remove."""
 PRIOR_ROWS, PRIOR_SHARE = 1.0, 0.1
@@ -62,7 +59,8 @@ MAX_STEPS, CLOSE = 200, 1e-9
 MIN_GAP, MAX_PART = 1e-50, 1e250
 """Limits of a state read from a file, far beyond what is learned; outside, products overflow."""
 MAX_SCORE, MAX_SLOPE = 1e100, 1e200
-"""Scores are clipped to MAX_SCORE, whose square and product with a slope are still finite."""
+"""Scores are clipped to MAX_SCORE, whose square and product with a slope are still finite: by
+`bounded` in a stream, before they come here in a batch."""
 
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 """The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
@@ -72,8 +70,7 @@ LEVEL = 0.5
 as a kernel learner grows, or as a stream drifts."""
 EVERY_ROW, SELDOM = 8192, 8
 """The likelihood uses each of the first EVERY_ROW rows, later about one in SELDOM, a power of 2."""
-START_REACH = 40.0
-"""Where an infinite reach restarts when a stream continues."""
+START_REACH = 40.0  # where an infinite reach restarts when a stream continues
 
 
 class Parts(NamedTuple):
@@ -329,7 +326,7 @@ def log_likelihood(parts, slope_ridge, scores, lower, upper, sample_weight):
         total -= 0.5 * RIDGE * cuts[i] * cuts[i]
         total += prior * log(-expm1(cuts[i] - cuts[i + 1]))
     for i in range(scores.size):
-        shift = slope * bounded(scores[i])
+        shift = slope * scores[i]
         total += sample_weight[i] * log_probability(cuts, shift, lower[i], upper[i])
     return total
 
@@ -340,13 +337,13 @@ def fit_cuts(state, scores, lower, upper, sample_weight):
     parts = parts_view(state)
     rows, slope_ridge = sample_weight.sum(), 0.0
     for i in range(scores.size):
-        slope_ridge += RIDGE * sample_weight[i] / rows * bounded(scores[i]) ** 2
+        slope_ridge += RIDGE * sample_weight[i] / rows * scores[i] ** 2
     problem = parts, slope_ridge, scores, lower, upper, sample_weight
     value = log_likelihood(*problem)
     for _ in range(MAX_STEPS):
         forget(parts, 0.0)
         for i in range(scores.size):
-            accumulate(parts, bounded(scores[i]), lower[i], upper[i], sample_weight[i])
+            accumulate(parts, scores[i], lower[i], upper[i], sample_weight[i])
         before, slope = parts.cuts.copy(), parts.head[SLOPE]
         longest = newton_step(parts, rows, 1.0, slope_ridge)
         after = log_likelihood(*problem)
@@ -367,7 +364,7 @@ def log_probabilities(state, scores, lower, upper, out):
     """`log_probability` of each row's ranks lower..upper; finite for every score."""
     parts = parts_view(state)
     for i in range(scores.size):
-        shift = parts.head[SLOPE] * bounded(scores[i])
+        shift = parts.head[SLOPE] * scores[i]
         out[i] = log_probability(parts.cuts, shift, lower[i], upper[i])
 
 
@@ -380,7 +377,7 @@ def probabilities(state, scores, out):
     for k in range(n_classes):
         filled[k] = -expm1(parts.cuts[k] - parts.cuts[k + 1])
     for i in range(scores.size):
-        shift, over = parts.head[SLOPE] * bounded(scores[i]), 1.0
+        shift, over = parts.head[SLOPE] * scores[i], 1.0
         for k in range(n_classes):
             under, rest = two_sigmoids(parts.cuts[k + 1] - shift)
             out[i, k] = over * under * filled[k]
@@ -402,7 +399,7 @@ def widen_ranges(state, reach, scores, low, high):
     parts = parts_view(state)
     bands, n_classes = parts.bands, parts.bands.size - 1
     for i in range(scores.size):
-        place = parts.head[UNIT] * bounded(scores[i])
+        place = parts.head[UNIT] * scores[i]
         while low[i] > 1 and place - bands[low[i] - 1] <= reach:
             low[i] -= 1
         while high[i] < n_classes and bands[high[i]] - place <= reach:
@@ -524,7 +521,7 @@ def fit_reach(state, bands, fold, scores, lower, upper, sample_weight):
     parts.head[UNIT] = 1.0
     rows, enough = sample_weight.sum(), 0.0
     for i in range(scores.size):
-        far = distance_to_bands(bands[fold[i]], bounded(scores[i]), lower[i], upper[i])
+        far = distance_to_bands(bands[fold[i]], scores[i], lower[i], upper[i])
         enough = max(enough, far)
     low = 0.0
     for j in range(parts.reach.size):
@@ -534,7 +531,7 @@ def fit_reach(state, bands, fold, scores, lower, upper, sample_weight):
         while reach < high < inf:
             missed = 0.0
             for i in range(scores.size):
-                own = bands[fold[i]], reach, bounded(scores[i]), lower[i], upper[i]
+                own = bands[fold[i]], reach, scores[i], lower[i], upper[i]
                 missed += sample_weight[i] * miss_of(parts, *own)
             low, high = (low, reach) if missed <= allowed else (reach, high)
             reach = 0.5 * (low + high)

@@ -6,14 +6,15 @@ nearest neighbour (BPA-NN, Wang & Vucetic 2010).
 """
 
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from ordspan.core.compiling import FAST, compiled, without_refcount
 from ordspan.core.exact import exact_step, limits, satisfied
-from ordspan.core.kernels import LANES, kernel_norm, kernel_values, read_row
+from ordspan.core.kernels import LANES, Kernel, kernel_norm, kernel_values, read_row
 from ordspan.core.rows import MAX_SQ_NORM, MIN_SQ_NORM, row_at
-from ordspan.core.state import TRIALS, UPDATES, age_of, view
+from ordspan.core.state import TRIALS, UPDATES, Floats, age_of, view
 from ordspan.core.walks import rank_score
 
 N_PARTS = 6
@@ -21,11 +22,23 @@ COEF, CORRECTION, NORM, INVERSE, SQ_NORM, CLOSE = range(N_PARTS)
 """Rows of ``dual``: coefficient, correction to its average, k(s, s), its inverse, s.s, and
 closeness: at least the largest squared length of the projection of s onto another vector."""
 
-CLOSE_ENOUGH = 1e-9
-"""Relative difference by which k(s, t) and k(t, s) may differ through rounding."""
+N_SCRATCH = 4
+ROW, VALUES, SPARE_VALUES, COSTS = range(N_SCRATCH)
+"""Rows of ``scratch``: the row that is learned, its kernel values, those of the vector that is to
+go, and what is compared to find it."""
 
-MIN_ANGLE = 1e-12
-"""Two vectors whose squared sine is below this count as one direction."""
+CLOSE_ENOUGH = 1e-9  # relative difference by which k(s, t) and k(t, s) may differ through rounding
+
+MIN_ANGLE = 1e-12  # two vectors whose squared sine is below this count as one direction
+
+
+class Support(NamedTuple):
+    """Support vectors with room for more; how many there are is counted beside it."""
+
+    kernel: Kernel
+    vectors: Floats  # (blocks, d, LANES): block by block, feature by feature
+    dual: Floats  # (N_PARTS, blocks * LANES)
+    scratch: Floats  # (N_SCRATCH, blocks * LANES, but at least d)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -58,8 +71,9 @@ def find_vector(vectors, sq_norms, n_support, row, sq_norm):
 
 
 @compiled
-def move_vector(vectors, dual, values, old, new):
+def move_vector(support, old, new):
     """Write support vector ``old`` over ``new``, with all that is known about it."""
+    vectors, dual, values = support.vectors, support.dual, support.scratch[VALUES]
     for j in range(vectors.shape[1]):
         vectors[new // LANES, j, new % LANES] = vectors[old // LANES, j, old % LANES]
     for part in range(N_PARTS):  # a slice would take seconds to compile
@@ -68,25 +82,27 @@ def move_vector(vectors, dual, values, old, new):
 
 
 @compiled
-def add_vector(vectors, dual, n_support, row, sq_norm, values, norm, pull, age):
-    """Add ``pull`` times a row to the ranker; returns the number of support vectors.
+def add_vector(support, n_support, sq_norm, norm, pull, age):
+    """Add ``pull`` times the row in the scratch; returns the number of support vectors.
 
     A row that is already a support vector adds to its coefficient, and one whose coefficient has
     become zero, also in the average, is removed. A new one comes last.
     """
+    vectors, dual, new = support.vectors, support.dual, n_support
+    row = support.scratch[ROW, : vectors.shape[1]]
     same = find_vector(vectors, dual[SQ_NORM], n_support, row, sq_norm)
     if same < 0:
         for j in range(row.size):
-            vectors[n_support // LANES, j, n_support % LANES] = row[j]
-        dual[COEF, n_support], dual[CORRECTION, n_support] = pull, age * pull
-        dual[NORM, n_support], dual[INVERSE, n_support] = norm, 1.0 / norm
-        dual[SQ_NORM, n_support], dual[CLOSE, n_support] = sq_norm, norm
-        values[n_support] = norm
+            vectors[new // LANES, j, new % LANES] = row[j]
+        dual[COEF, new], dual[CORRECTION, new] = pull, age * pull
+        dual[NORM, new], dual[INVERSE, new] = norm, 1.0 / norm
+        dual[SQ_NORM, new], dual[CLOSE, new] = sq_norm, norm
+        support.scratch[VALUES, new] = norm
         return n_support + 1
     dual[COEF, same] += pull
     dual[CORRECTION, same] += age * pull
     if dual[COEF, same] == 0.0 and dual[CORRECTION, same] == 0.0:
-        move_vector(vectors, dual, values, n_support - 1, same)
+        move_vector(support, n_support - 1, same)
         return n_support - 1
     return n_support
 
@@ -120,11 +136,11 @@ def position(values, value):
 
 
 @compiled
-def note_closeness(dual, n_support, values, scratch):
+def note_closeness(support, n_support):
     """Update how close each vector is to its nearest, by the kernel values of the newest one."""
-    last = n_support - 1
-    others, inverses, closeness = scratch[:last], dual[INVERSE], dual[CLOSE]
-    inverse = inverses[last]
+    last, values = n_support - 1, support.scratch[VALUES]
+    others, inverses = support.scratch[COSTS, :last], support.dual[INVERSE]
+    closeness, inverse = support.dual[CLOSE], inverses[last]
     for i in range(last):
         others[i] = values[i] * inverses[i] * values[i]  # the square alone might overflow
         close = values[i] * inverse * values[i]
@@ -133,13 +149,13 @@ def note_closeness(dual, n_support, values, scratch):
 
 
 @compiled
-def cheapest_vector(dual, n_support, age, scratch):
+def cheapest_vector(support, n_support, age):
     """The support vector, other than the newest, whose removal seems to cost least.
 
     The cost is the squared norm of what remains after projecting the vector onto its nearest, times
     the square of the coefficient that predicts: the average, if ``age`` is not 0.
     """
-    gains = scratch[: n_support - 1]
+    gains, dual = support.scratch[COSTS, : n_support - 1], support.dual
     coefs, corrections, norms, closeness = dual[COEF], dual[CORRECTION], dual[NORM], dual[CLOSE]
     share = 1.0 / age if age > 0.0 else 0.0
     for i in range(gains.size):
@@ -149,23 +165,23 @@ def cheapest_vector(dual, n_support, age, scratch):
 
 
 @compiled
-def nearest_vector(dual, n_support, spare, spare_values, scratch):
+def nearest_vector(support, n_support, spare):
     """The support vector closest in direction to the spare one; and whether that was known.
 
-    The newest one counts only if no other has any direction in common. ``spare_values`` are the
-    kernel values of the spare one. The recorded closeness is too high after its nearest has been
+    The newest one counts only if no other has any direction in common. The kernel values of the
+    spare one are in the scratch. The recorded closeness is too high after its nearest has been
     dropped; it is corrected here, and another one may then be cheaper to remove.
     """
-    last = n_support - 1
-    others, inverses = scratch[:last], dual[INVERSE]
+    last, values = n_support - 1, support.scratch[SPARE_VALUES]
+    others, inverses = support.scratch[COSTS, :last], support.dual[INVERSE]
     for i in range(last):
-        others[i] = spare_values[i] * inverses[i] * spare_values[i]
+        others[i] = values[i] * inverses[i] * values[i]
     others[spare] = 0.0
     most = largest(others)
     nearest = position(others, most) if most > 0.0 else last
-    close = max(most, spare_values[last] * inverses[last] * spare_values[last])
-    known = not dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN passes
-    dual[CLOSE, spare] = close
+    close = max(most, values[last] * inverses[last] * values[last])
+    known = not support.dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN passes
+    support.dual[CLOSE, spare] = close
     return nearest, known
 
 
@@ -174,56 +190,46 @@ def nearest_vector(dual, n_support, spare, spare_values, scratch):
 #     p k(x, t) + q k(t, t) = k(s, t)
 # whose determinant is the squared area k(x, x) k(t, t) - k(x, t)^2. Where that is lost to rounding,
 # as for x = t, s is projected onto x alone.
-@compiled(inline="always")
-def projection_coefficients(norm, near_norm, between, to_newest, to_nearest):
-    """Coefficients p and q of the projection of a vector onto the newest one and its nearest one.
-
-    ``between`` is the kernel value of these two, ``to_newest`` and ``to_nearest`` are the vector's.
-    """
-    area = norm * near_norm - between * between
-    if not area > MIN_ANGLE * norm * near_norm:
-        return to_newest / norm, 0.0
-    on_newest = (to_newest * near_norm - to_nearest * between) / area
-    return on_newest, (to_nearest * norm - to_newest * between) / area
-
-
 @compiled
-def drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest):
+def drop_vector(support, n_support, spare, nearest):
     """Replace a support vector by its projection onto the newest and its nearest; then drop it.
 
-    ``to_nearest`` is the kernel value of spare and nearest. Because the newest row is projected
-    onto, its own score stays as the step left it. The newest stays last.
+    Because the newest row is projected onto, its own score stays as the step left it. The newest
+    stays last.
     """
-    last = n_support - 1
-    on_newest, on_nearest = projection_coefficients(
-        values[last], dual[NORM, nearest], values[nearest], values[spare], to_nearest
-    )
+    last, dual, values = n_support - 1, support.dual, support.scratch[VALUES]
+    norm, near_norm, between = values[last], dual[NORM, nearest], values[nearest]
+    to_newest, to_nearest = values[spare], support.scratch[SPARE_VALUES, nearest]
+    area = norm * near_norm - between * between
+    on_newest, on_nearest = to_newest / norm, 0.0
+    if area > MIN_ANGLE * norm * near_norm:
+        on_newest = (to_newest * near_norm - to_nearest * between) / area
+        on_nearest = (to_nearest * norm - to_newest * between) / area
     for part in (COEF, CORRECTION):
         dual[part, last] += on_newest * dual[part, spare]
         dual[part, nearest] += on_nearest * dual[part, spare]
-    move_vector(vectors, dual, values, last - 1, spare)
-    move_vector(vectors, dual, values, last, last - 1)
+    move_vector(support, last - 1, spare)
+    move_vector(support, last, last - 1)
     return last
 
 
 @compiled(inline="always")
-def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, age):
+def keep_budget(support, budget, n_support, age):
     """Remove support vectors until the budget holds; returns how many are left.
 
-    The newest one, whose kernel values are ``values``, stays. ``row`` and ``scratch`` from its row
-    2 on are overwritten. ``age`` is the number of trials of an averaging learner, else 0.
+    The newest one, whose kernel values are in the scratch, stays. ``age`` is the number of trials
+    of an averaging learner, else 0.
     """
-    spare_values, costs = scratch[2], scratch[3]
-    note_closeness(dual, n_support, values, costs)
+    vectors, row = support.vectors, support.scratch[ROW, : support.vectors.shape[1]]
+    note_closeness(support, n_support)
     while n_support > budget:
-        spare = cheapest_vector(dual, n_support, age, costs)
+        spare = cheapest_vector(support, n_support, age)
         for j in range(row.size):
             row[j] = vectors[spare // LANES, j, spare % LANES]
-        kernel_values(kernel, vectors, n_support, row, spare_values)
-        nearest, known = nearest_vector(dual, n_support, spare, spare_values, costs)
+        kernel_values(support.kernel, vectors, n_support, row, support.scratch[SPARE_VALUES])
+        nearest, known = nearest_vector(support, n_support, spare)
         if known:
-            to_nearest = spare_values[nearest]
-            n_support = drop_vector(vectors, dual, n_support, values, spare, nearest, to_nearest)
+            n_support = drop_vector(support, n_support, spare, nearest)
     return n_support
 
 
@@ -231,63 +237,61 @@ def keep_budget(kernel, budget, vectors, dual, n_support, row, values, scratch, 
 
 
 @compiled
-def walk_support(
-    state, vectors, dual, scratch, size, kernel, budget, rows, order, predicted, scores_before, done
-):
-    """Learn rows in dual form from position ``done`` on, until the space for vectors is full.
+def walk_support(state, support, budget, progress, rows, order, predicted, scores_before):
+    """Learn rows in dual form until all are done, or the space for vectors is full.
 
-    ``size`` is the number of support vectors so far, ``budget`` their most, or None. ``scratch`` is
-    overwritten. Returns the position to continue from, the first refused row or -1, and the size. A
-    row is refused if a value is not finite, or k(x, x) is not positive.
+    ``budget`` is the most vectors there may be, or None. The progress is the number of rows that
+    are done, and of support vectors; that to go on from is returned, and the first refused row or
+    -1. A row is refused if a value is not finite, or k(x, x) is not positive.
     """
-    state, scratch = without_refcount(state), without_refcount(scratch)
-    vectors, dual = without_refcount(vectors), without_refcount(dual)
+    state, scratch = without_refcount(state), without_refcount(support.scratch)
+    vectors, dual = without_refcount(support.vectors), without_refcount(support.dual)
+    done, n_support = progress
+    kernel = support.kernel
+    support = Support(kernel, vectors, dual, scratch)
     data, columns, starts, lower, upper, weight, width = rows
     data, columns = without_refcount(data), without_refcount(columns)
     model = view(state)
-    room = dual.shape[1]
-    row, values = scratch[0, :width], scratch[1]
+    row, values = scratch[ROW, :width], scratch[VALUES]
     C = model.C
     for t in range(done, lower.size):
-        if size == room:
-            return t, -1, size
+        if n_support == dual.shape[1]:
+            return (t, n_support), -1
         i = order[t] if order.size > 0 else t
         if weight.size > 0:
             C = model.C * weight[i]
         own_values, own_columns = row_at(data, columns, starts, width, i)
         sq_norm = read_row(own_values, own_columns, row)
         norm = kernel_norm(kernel, sq_norm)
-        kernel_values(kernel, vectors, size, row, values)
-        score = weighted_sum(dual[COEF], values, size)
+        kernel_values(kernel, vectors, n_support, row, values)
+        score, age = weighted_sum(dual[COEF], values, n_support), age_of(model)
         if predicted.size > 0:
-            age, score_before = age_of(model), score
+            score_before = score
             if age > 0.0:
-                score_before -= weighted_sum(dual[CORRECTION], values, size) / age
+                score_before -= weighted_sum(dual[CORRECTION], values, n_support) / age
             predicted[i] = rank_score(model, score_before, lower[i])
             if scores_before.size > 0:
                 scores_before[i] = score_before
         positive = norm > 0.0 or (norm == 0.0 and sq_norm == 0.0)  # zeros have no direction
         if not (positive and norm < MAX_SQ_NORM and sq_norm < MAX_SQ_NORM and abs(score) < inf):
-            return t, i, size
+            return (t, n_support), i
         if C <= 0.0:
             continue
-        age, pull = age_of(model), 0.0
+        pull = 0.0
         if not satisfied(model.edges, score, lower[i], upper[i]):
             length = norm if norm >= MIN_SQ_NORM else 0.0  # a shorter row's pull would overflow
-            label = score, length, lower[i], upper[i]
             limit = limits(model.rule, C)
-            pull, finite = exact_step(model.edges, model.edge_correction, age, *label, *limit)
+            pull, finite = exact_step(model, score, length, lower[i], upper[i], *limit)
             if not finite:
-                return t, i, size
+                return (t, n_support), i
             model.counters[UPDATES] += 1.0
         model.counters[TRIALS] += 1.0
         if pull != 0.0:
-            after = add_vector(vectors, dual, size, row, sq_norm, values, norm, pull, age)
-            if budget is not None and after > size:
-                age = age_of(model)
-                after = keep_budget(kernel, budget, vectors, dual, after, row, values, scratch, age)
-            size = after
-    return lower.size, -1, size
+            n_before = n_support
+            n_support = add_vector(support, n_support, sq_norm, norm, pull, age)
+            if budget is not None and n_support > n_before:
+                n_support = keep_budget(support, budget, n_support, age_of(model))
+    return (lower.size, n_support), -1
 
 
 @compiled

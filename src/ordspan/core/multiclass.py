@@ -39,10 +39,11 @@ def find_support(scores, top, lower, upper, loss, sq_norm, spread, cap):
 
 
 @compiled
-def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
-    """Smallest move of all class vectors that the variant allows; fills ``pulls``, one per class.
+def class_step(scratch, best, rival, sq_norm, lower, upper, spread, cap):
+    """Smallest move of all class vectors that the variant allows: fills in their pulls.
 
-    The vector of class k is to move by ``pulls[k - 1]`` times the row. ``best`` is the best class
+    ``scratch`` holds the scores of the classes, and below them the pulls: the vector of class k is
+    to move by ``pulls[k - 1]`` times the row. ``best`` is the best class
     of the interval, which has to win, ``rival`` the best one outside. With losses
     l_r = 1 - (score of best - score of r) of the classes r outside, the multipliers are
     max(0, (l_r - slack) / s - T), T being their sum: slack 0 is PA; PA-I has T <= ``cap`` = C, and
@@ -51,6 +52,7 @@ def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
     of T and what it differs from the mean by. Returns whether anything is to move, and whether the
     numbers stayed finite.
     """
+    scores, pulls = scratch[0], scratch[1]
     top = scores[rival - 1]
     loss = 1.0 + (top - scores[best - 1])
     if loss <= 0.0 or sq_norm < MIN_SQ_NORM:
@@ -66,24 +68,6 @@ def class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls):
         pulls[k - 1] = -max(0.0, share + (mean_gap - gap) / sq_norm) if joins else 0.0
     pulls[best - 1] = total
     return True, total < inf
-
-
-@compiled(inline="always")
-def vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls):
-    """Fill in the pull on every class vector; whether anything moves, and all is finite.
-
-    The perceptron (max-score update, Crammer & Singer 2003) pulls the best class up and its rival
-    down by C, unless the best one is ahead.
-    """
-    if rival == 0 or (model.rule == PERCEPTRON and scores[rival - 1] < scores[best - 1]):
-        return False, True
-    if model.rule == PERCEPTRON:
-        pulls[:] = 0.0
-        pulls[best - 1], pulls[rival - 1] = C, -C
-        return True, True
-    spread = 0.5 / max(C, MIN_C) if model.rule == CLASSES_SOFT else 0.0
-    cap = C if model.rule == CLASSES_CAPPED else inf
-    return class_step(scores, best, rival, sq_norm, lower, upper, spread, cap, pulls)
 
 
 @compiled(inline="always")
@@ -118,7 +102,9 @@ def score_classes(model, scores, values, columns, lower, upper):
 def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank):
     """One trial; returns the rank predicted before it, or BAD_ROW with nothing changed.
 
-    There is no single score to return, so NaN takes its place.
+    The perceptron (max-score update, Crammer & Singer 2003) pulls the best class up and its rival
+    down by C, unless the best one is ahead. There is no single score to return, so NaN takes its
+    place.
     """
     scores, pulls = scratch[0], scratch[1]
     rank, best, rival, sq_norm = score_classes(model, scores, values, columns, lower, upper)
@@ -126,7 +112,15 @@ def learn_class_row(model, scratch, C, values, columns, lower, upper, want_rank)
         return BAD_ROW, nan
     if C <= 0.0:
         return rank, nan
-    moved, finite = vector_step(model, C, scores, best, rival, sq_norm, lower, upper, pulls)
+    moved, finite = rival > 0, True
+    if moved and model.rule == PERCEPTRON:
+        moved = scores[rival - 1] >= scores[best - 1]
+        pulls[:] = 0.0
+        pulls[best - 1], pulls[rival - 1] = C, -C
+    elif moved:
+        spread = 0.5 / max(C, MIN_C) if model.rule == CLASSES_SOFT else 0.0
+        cap = C if model.rule == CLASSES_CAPPED else inf
+        moved, finite = class_step(scratch, best, rival, sq_norm, lower, upper, spread, cap)
     if not finite:
         return BAD_ROW, nan
     if moved:

@@ -7,8 +7,7 @@ import numpy as np
 
 from ordspan.core.compiling import FAST, compiled
 
-BAD_ROW, BAD_LABEL, BAD_WIDTH = 0, -1, -2
-"""What a trial returns instead of a rank when it refuses an example."""
+BAD_ROW = 0  # what a trial returns instead of a rank when it refuses an example
 
 MAX_SQ_NORM = 1e200
 """Rows with a larger squared norm are refused: beyond it products overflow to infinity."""

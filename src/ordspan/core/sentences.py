@@ -17,8 +17,7 @@ ASCII[[*range(33), *b".,\x7f"]] = SPACE
 APOSTROPHE, CURLY_APOSTROPHE = 0x27, 0x2019
 PRIME, OFFSET = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)  # of FNV-1a
 GOLDEN, HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-PAIR = 0.5
-"""What a pair counts, next to 1 of a word."""
+PAIR = 0.5  # what a pair counts, next to 1 of a word
 SQ_NORM = 10.0
 """Squared norm of the features of a sentence: it counts as much as ten standardised numbers."""
 

@@ -24,7 +24,7 @@ NEW_BAND = 1.0
 """Width of the band that an outermost rank keeps when one is added beyond it: the margin."""
 
 RULE, C, N_CLASSES, AVERAGING, BALANCED = range(5)
-SETTINGS, SHAPE = slice(RULE, BALANCED + 1), slice(N_CLASSES, BALANCED + 1)
+VARIANT, SHAPE = slice(RULE, C + 1), slice(N_CLASSES, BALANCED + 1)
 
 N_COUNTERS = 5
 TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
@@ -32,12 +32,9 @@ TRIALS, UPDATES, LOG_SUM, LOG_COUNT, SCALE = range(N_COUNTERS)
 and the exponential of their mean."""
 
 HEADER = BALANCED + 1 + N_COUNTERS
-UNSORTED = (SCA_HARD, SCA_CAPPED, SCA_SOFT)
-"""Rules that can leave the thresholds out of order."""
-MAX_TRIALS = 2.0**53
-"""From here on, adding 1 to a float counter has no effect."""
-MAX_LOG = 700.0
-"""Upper bound on the logarithms of squared norms that balancing gathers."""
+UNSORTED = (SCA_HARD, SCA_CAPPED, SCA_SOFT)  # rules that can leave the thresholds out of order
+MAX_TRIALS = 2.0**53  # from here on, adding 1 to a float counter has no effect
+MAX_LOG = 700.0  # upper bound on the logarithms of squared norms that balancing gathers
 
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.int64]
@@ -61,7 +58,7 @@ def new_state(
 ) -> Floats:
     """The state of an untrained learner."""
     state = np.zeros(state_size(rule, n_features, n_classes, average))
-    state[SETTINGS] = rule, C, n_classes, average, balanced
+    state[: BALANCED + 1] = rule, C, n_classes, average, balanced
     state[HEADER - N_COUNTERS + SCALE] = 1.0
     state[HEADER], state[HEADER + n_classes] = -inf, inf
     return state
@@ -124,11 +121,6 @@ def model_view(state: Floats) -> Model:
     return model
 
 
-def head_size(state: Floats) -> int:
-    """Size of a state without weights, as a learner in dual form keeps it."""
-    return state_size(0, 0, int(state[N_CLASSES]), bool(state[AVERAGING]))
-
-
 def wrong_type(array: NDArray[Any]) -> str | None:
     """Why compiled code cannot read an array from a file, or None."""
     if array.dtype == np.float64:  # false if its bytes are in the other order
@@ -177,22 +169,6 @@ def why_unusable(
     if not np.isfinite(state[HEADER + n_classes + 1 :]).all():
         return "has weights that are not finite"
     return None
-
-
-def same_settings(state: Floats, other: Floats, *, rule_too: bool = True) -> bool:
-    """Whether two states have the same settings; without ``rule_too``, rule and C may differ.
-
-    >>> one, other = (new_state(CAPPED, C, 2, 3, average=False) for C in (0.1, 1.0))
-    >>> same_settings(one, other), same_settings(one, other, rule_too=False)
-    (False, True)
-    """
-    settings = (..., SETTINGS if rule_too else SHAPE)
-    return bool(np.all(state[settings] == other[settings]))
-
-
-def take_rule(state: Floats, other: Floats) -> None:
-    """Copy the rule and C of another state."""
-    state[..., RULE : C + 1] = other[..., RULE : C + 1]
 
 
 def add_counters(state: Floats, before: Floats, after: Floats) -> None:

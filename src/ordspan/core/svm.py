@@ -21,8 +21,7 @@ TINY = 1e-15
 """Relative residual at which a root counts as found: the rounding of the equation itself."""
 LONGEST_REST = 4
 """A quiet row is visited every second, fourth, ... sweep, and at least every 2**4th."""
-SETTLED = 1e-8
-"""A row whose multipliers move by less than this share of its C is quiet."""
+SETTLED = 1e-8  # a row whose multipliers move by less than this share of its C is quiet
 
 
 @compiled(fastmath=FAST)
@@ -100,54 +99,31 @@ def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
 
 
 @compiled
-def sweep(point, multipliers, quiet, rows, norms, squared, runs, within, turn):
+def sweep(point, multipliers, quiet, rows, norms, squared, order, turn):
     """One exact block step for each row that does not rest; counts how long each has been quiet.
 
-    ``point`` holds the thresholds, then the weights. Rows come in runs of neighbours: those that
-    begin at ``runs``, each in the order ``within``. A row that has been quiet q times in a row is
+    ``point`` holds the thresholds, then the weights. A row that has been quiet q times in a row is
     visited every 2**q-th sweep, and at least every 2**LONGEST_REST-th.
     """
     data, columns, starts, lower, upper, row_C, _ = rows
     n_thresholds = multipliers.shape[1]
     thresholds, weights = point[:n_thresholds], point[n_thresholds:]
     free, signs = np.empty(n_thresholds), np.empty(n_thresholds)
-    for begin in runs:
-        for step in within:
-            t = begin + step
-            if t >= lower.size or row_C[t] <= 0.0:
-                continue
-            if turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
-                continue
-            C = row_C[t]
-            softness, cap = (1.0 + 0.5 / C, inf) if squared else (1.0, C)
-            own = multipliers[t]
-            values, cols = row_at(data, columns, starts, weights.size, t)
-            score, _ = score_and_norm(weights, values, cols)
-            pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
-            base = score - pull * norms[t]
-            landing = landing_score(free, signs, base, score, norms[t], softness, cap)
-            new_pull, change = put_in(thresholds, own, signs, free, landing, softness, cap)
-            quiet[t] = 0 if change > SETTLED * C else quiet[t] + 1
-            if new_pull != pull:
-                add_scaled(weights, new_pull - pull, values, cols)
-
-
-@compiled
-def recompute_point(point, multipliers, rows):
-    """Recompute the point from the multipliers."""
-    data, columns, starts, lower, _, _, _ = rows
-    n_thresholds = multipliers.shape[1]
-    point[:] = 0.0
-    weights = point[n_thresholds:]
-    for t in range(lower.size):
-        pull = 0.0
-        for i in range(n_thresholds):
-            sign = 1.0 if i + 1 < lower[t] else -1.0
-            pull += sign * multipliers[t, i]
-            point[i] -= sign * multipliers[t, i]
-        if pull != 0.0:
-            values, cols = row_at(data, columns, starts, weights.size, t)
-            add_scaled(weights, pull, values, cols)
+    for t in order:
+        C = row_C[t]
+        if C <= 0.0 or turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
+            continue
+        softness, cap = (1.0 + 0.5 / C, inf) if squared else (1.0, C)
+        own = multipliers[t]
+        values, cols = row_at(data, columns, starts, weights.size, t)
+        score, _ = score_and_norm(weights, values, cols)
+        pull = take_out(thresholds, own, lower[t], upper[t], signs, free)
+        base = score - pull * norms[t]
+        landing = landing_score(free, signs, base, score, norms[t], softness, cap)
+        new_pull, change = put_in(thresholds, own, signs, free, landing, softness, cap)
+        quiet[t] = 0 if change > SETTLED * C else quiet[t] + 1
+        if new_pull != pull:
+            add_scaled(weights, new_pull - pull, values, cols)
 
 
 @compiled(fastmath=FAST)
@@ -164,15 +140,4 @@ def total_loss(thresholds, weights, rows, squared):
             hinge = sign * sign * clip(1.0 + sign * (thresholds[i] - score), inf)
             loss += hinge * hinge if squared else hinge
         total += row_C[t] * loss
-    return total
-
-
-@compiled(fastmath=FAST)
-def dual_gain(multipliers, row_C, squared):
-    """Sum of the multipliers minus their cost under the squared hinge: the dual plus the norms."""
-    total = 0.0
-    for t in range(multipliers.shape[0]):
-        cost = 0.25 / row_C[t] if squared and row_C[t] > 0.0 else 0.0
-        for i in range(multipliers.shape[1]):
-            total += multipliers[t, i] * (1.0 - cost * multipliers[t, i])
     return total

@@ -13,19 +13,16 @@ import numpy as np
 from ordspan.core import exact, multiclass, prank
 from ordspan.core.compiling import compiled, specialised, without_refcount
 from ordspan.core.rows import (
-    BAD_LABEL,
     BAD_ROW,
-    BAD_WIDTH,
     MAX_SQ_NORM,
     add_scaled,
     row_at,
     row_fits,
     score_and_norm,
 )
-from ordspan.core.state import TRIALS, UPDATES, row_width, view
+from ordspan.core.state import TRIALS, UPDATES, age_of, row_width, view
 
-step = exact.step
-"""The step of a rule; each specialised copy gets its own."""
+step = exact.step  # the step of a rule; each specialised copy gets its own
 
 
 @compiled(inline="always")
@@ -37,44 +34,31 @@ def no_scratch(model):
 scratch_for = no_scratch
 
 
-@compiled
-def rank_near(edges, score, guess):
-    """Predicted rank, 1 + the number of thresholds not above the score, searched from a guess."""
-    rank = guess
-    while rank < edges.size - 1 and edges[rank] <= score:
-        rank += 1
-    while edges[rank - 1] > score:
-        rank -= 1
-    return rank
-
-
-@compiled
-def rank_by_average(edges, correction, trials, score, guess):
-    """Rank of a score among the averaged thresholds, searched from a guess."""
-    rank = guess
-    while rank < edges.size - 1 and edges[rank] - correction[rank] / trials <= score:
-        rank += 1
-    while rank > 1 and edges[rank - 1] - correction[rank - 1] / trials > score:
-        rank -= 1
-    return rank
-
-
 @compiled(inline="always")
 def score_row(model, score, values, columns):
     """Score that a row is predicted by, given that of the last iterate: the average's, if any."""
-    trials = model.counters[TRIALS]
-    if model.edge_correction.size == 0 or trials == 0.0:
+    age = age_of(model)
+    if age == 0.0:
         return score
-    return score - score_and_norm(model.weight_correction, values, columns)[0] / trials
+    return score - score_and_norm(model.weight_correction, values, columns)[0] / age
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
+def edge_at(model, age, i):
+    """A threshold that rows are predicted by: the last, or the average over ``age`` trials."""
+    edge = model.edges[i]
+    return edge if age == 0.0 else edge - model.edge_correction[i] / age
+
+
+@compiled
 def rank_score(model, score, guess):
-    """Rank of the score that a row is predicted by."""
-    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
-    if correction.size == 0 or trials == 0.0:
-        return rank_near(edges, score, guess)
-    return rank_by_average(edges, correction, trials, score, guess)
+    """Rank of a score: 1 + the number of thresholds not above it, searched from a guess."""
+    age, rank = age_of(model), guess
+    while rank < model.edges.size - 1 and edge_at(model, age, rank) <= score:
+        rank += 1
+    while rank > 1 and edge_at(model, age, rank - 1) > score:
+        rank -= 1
+    return rank
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
@@ -92,8 +76,8 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
         rank = rank_score(model, score_before, lower)
     if C <= 0.0:
         return rank, score_before
-    age = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
-    pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
+    age = age_of(model)
+    pull, moved, finite = step(model, C, score, sq_norm, lower, upper)
     if not finite:
         return BAD_ROW, score_before
     if pull != 0.0:
@@ -146,29 +130,19 @@ def walk(state, rows, order, predicted, scores_before):
     return -1
 
 
-@compiled(inline="always")
-def is_label(lower, upper, n_classes):
-    """Whether two numbers are the ends of an interval of ranks."""
-    whole = np.int64(lower) == lower and np.int64(upper) == upper
-    return whole and 1 <= lower <= upper <= n_classes
-
-
 def learn_one(state, values, columns, lower, upper):
-    """One trial, called from Python; the rank predicted before, or why it was refused."""
-    if not row_fits(values, columns, row_width(state)):
-        return BAD_WIDTH
-    model = view(state)
-    if not is_label(lower, upper, model.edges.size - 1):
-        return BAD_LABEL
-    low, high = np.int64(lower), np.int64(upper)
+    """One trial, called from Python; returns the rank predicted before it, or BAD_ROW."""
+    model, low, high = view(state), np.int64(lower), np.int64(upper)
+    is_label = low == lower and high == upper and 1 <= low <= high < model.edges.size
+    if not (is_label and row_fits(values, columns, row_width(state))):
+        return BAD_ROW
     return learn_row(model, scratch_for(model), model.C, values, columns, low, high, True)[0]
 
 
 def predict_one(state, values, columns):
-    """Rank of one row, called from Python, or why it was refused."""
-    if not row_fits(values, columns, row_width(state)):
-        return BAD_WIDTH
-    return rank_of(view(state), values, columns)
+    """Rank of one row, called from Python, or BAD_ROW."""
+    fits = row_fits(values, columns, row_width(state))
+    return rank_of(view(state), values, columns) if fits else BAD_ROW
 
 
 @compiled(nogil=False)

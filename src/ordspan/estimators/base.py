@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
@@ -26,14 +25,7 @@ from ordspan.learners import Learner
 from ordspan.learners.base import Locked, rank_among, with_state
 from ordspan.learners.batch import LOSSES
 from ordspan.learners.linear import SOLVERS, VARIANTS
-from ordspan.learners.rows import (
-    FLOATS,
-    NO_WEIGHTS,
-    as_matrix,
-    check_weights,
-    is_sparse,
-    make_rows,
-)
+from ordspan.learners.rows import FLOATS, as_matrix, check_weights, is_sparse, make_rows
 from ordspan.wording import shown, warn
 
 CONSTRAINTS: dict[str, Any] = {
@@ -58,41 +50,55 @@ CONSTRAINTS: dict[str, Any] = {
 UNEQUAL, FAR = 1e3, 30.0
 """Features whose sizes differ by more than the factor UNEQUAL, or that lie further than FAR times
 their spread from 0, are reported: steps follow the large ones."""
-SAMPLE = 1000
-"""Rows, evenly spaced, that the sizes of features are taken from."""
+SAMPLE = 1000  # rows, evenly spaced, that the sizes of features are taken from
 
 
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if the block raises; locks out other threads."""
-    with estimator._lock:
-        before = dict(vars(estimator))
-        try:
-            yield
-        except BaseException:
-            for name in vars(estimator).keys() - before.keys():
-                del vars(estimator)[name]
-            vars(estimator).update(before)
-            raise
+class RankPredictor(Locked, ClassifierMixin):
+    """Predicts the grades of ranks, and is scored by the distance in ranks.
 
-
-@contextmanager
-def refuse_as_state(estimator: BaseEstimator) -> Iterator[None]:
-    """Name the estimator that cannot take a state, whatever is wrong with it."""
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(
-            f"cannot restore this {type(estimator).__name__} ({error}); it is damaged, or was "
-            "written by another version of ordspan"
-        ) from None
-
-
-class RankPredictor(ClassifierMixin):
-    """Predicts the grades of ranks, and is scored by the distance in ranks."""
+    In a pickle or skops file, what it has learned is an array of numbers, which is checked before
+    compiled code can see it.
+    """
 
     classes_: NDArray[Any]
+    _learned: str  # the attribute with what was learned, in its ``state``
     _ranks: Callable[[Any], Ranks]
+    _restore: Callable[[Any], object]  # makes the attribute from its state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._learned)
+
+    def __copy__(self) -> Self:
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(Locked.__getstate__(self))
+        for name in ("learner_", "estimator_", "calibration_"):  # partial_fit changes them in place
+            if name in vars(copied):
+                setattr(copied, name, deepcopy(vars(copied)[name]))
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {**super().__getstate__()}
+        state.pop("_learned_with", None)  # compared by identity
+        if self.__sklearn_is_fitted__():
+            state[self._learned] = getattr(self, self._learned).state
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        try:
+            super().__setstate__(state)
+            if self.__sklearn_is_fitted__():
+                self._restore(np.array(state[self._learned]))  # a copy: nobody else can change it
+        except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise ValueError(
+                f"cannot restore this {type(self).__name__} ({error}); it is damaged, or was "
+                "written by another version of ordspan"
+            ) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # a single score with ordered thresholds cannot separate unordered classes
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the grade of every row.
@@ -135,14 +141,14 @@ class RankPredictor(ClassifierMixin):
         labels, _ = read_labels(y)
         check_consistent_length(ranks, labels)
         lower, upper = encode(labels, self.classes_)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, ranks.size)
-            if not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row")
-        return -float(np.average(distance(ranks, lower, upper), weights=sample_weight))
+        weight = check_weights(sample_weight, ranks.size)
+        if weight.size and not weight.any():
+            raise ValueError("sample_weight is zero for every row")
+        weights = weight if weight.size else None
+        return -float(np.average(distance(ranks, lower, upper), weights=weights))
 
 
-class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
+class BaseOrdinal(RankPredictor, BaseEstimator):
     """Base of all estimators; subclasses define parameters, the learner and ``fit``."""
 
     _parameter_constraints = CONSTRAINTS
@@ -150,6 +156,7 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     class_weight: Any = None
     classes_: NDArray[Any]
     learner_: Learner
+    _learned = "learner_"
     _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
@@ -197,18 +204,21 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     ) -> Rows:
         """A checked X with the ranks of labels, and weights, as learners take them."""
         check_consistent_length(X, labels)
-        weight = NO_WEIGHTS
-        if sample_weight is not None:
-            weight = check_weights(sample_weight, X.shape[0])
+        weight = check_weights(sample_weight, X.shape[0])
         return make_rows(X, *encode(labels, classes), weight)
 
     def _weights(self, rows: Rows, classes: NDArray[Any]) -> NDArray[np.float64]:
-        """Weights of rows times their ``class_weight``; empty if all are 1."""
+        """Weights of rows times the mean ``class_weight`` of their grades; empty if all are 1."""
         if self.class_weight is None:
             return rows.weight
-        by_grade = row_weights(self.class_weight, rows.lower, rows.upper, classes, rows.weight)
-        weight = by_grade * rows.weight if rows.weight.size else by_grade
-        return check_weights(weight, weight.size)
+        if self.class_weight == "balanced":
+            grades = balanced_weights(rows, classes.size)
+        else:
+            grades = given_weights(self.class_weight, classes)
+        total, lower, upper = np.append(0.0, np.cumsum(grades)), rows.lower, rows.upper
+        mean = (total[upper] - total[lower - 1]) / (upper - lower + 1)
+        weight = np.where(lower == upper, grades[lower - 1], mean)
+        return check_weights(weight * rows.weight if rows.weight.size else weight, weight.size)
 
     def from_learner(
         self,
@@ -249,31 +259,15 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
         self.__dict__.pop("_learned_with", None)  # belongs to the previous learner
         return self
 
-    def __copy__(self) -> Self:
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(super().__getstate__())
-        if self.__sklearn_is_fitted__():
-            copied.learner_ = deepcopy(self.learner_)  # partial_fit changes it in place
-        return copied
-
     def __getstate__(self) -> dict[str, Any]:
-        """Attributes for a pickle or skops, with the numbers of the learner in its place."""
-        state: dict[str, Any] = {**super().__getstate__()}
-        state.pop("_learned_with", None)  # compared by identity
         if self.__sklearn_is_fitted__():
             self.check_settings_unchanged()
-            state["learner_"] = self.learner_.state
-        return state
+        return super().__getstate__()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore attributes; numbers are checked before compiled code can see them."""
-        with refuse_as_state(self):
-            super().__setstate__(state)
-            if self.__sklearn_is_fitted__():
-                self.classes_ = check_classes(self.classes_)
-                numbers = np.array(state["learner_"])  # a copy: nobody else can change it
-                shape = operator.index(self.n_features_in_), self.classes_.size
-                self.learner_ = with_state(self._make_learner, numbers, *shape)
+    def _restore(self, state: Any) -> None:
+        self.classes_ = check_classes(self.classes_)
+        shape = operator.index(self.n_features_in_), self.classes_.size
+        self.learner_ = with_state(self._make_learner, state, *shape)
 
     def check_settings_unchanged(self) -> None:
         """Refuse settings that the learner was not made with and cannot take over."""
@@ -287,14 +281,9 @@ class BaseOrdinal(Locked, RankPredictor, BaseEstimator):
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "learner_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        # a single score with ordered thresholds cannot separate unordered classes
-        tags.classifier_tags.poor_score = True
         return tags
 
     @property
@@ -435,42 +424,6 @@ def warn_of_scales(X: Any, names: Any) -> None:
     )
 
 
-def row_weights(
-    class_weight: Any,
-    lower: Ranks,
-    upper: Ranks,
-    classes: NDArray[Any],
-    sample_weight: Floats = NO_WEIGHTS,
-) -> Floats:
-    """Weight of every row: the mean weight of the grades in its label.
-
-    Parameters
-    ----------
-    class_weight : dict or "balanced"
-        The weight of each grade, 1 if missing; or weights that give every grade that occurs the
-        same total.
-    lower, upper : arrays of shape (n,)
-        Ends of the labels in ranks 1..K.
-    classes : array of shape (K,)
-        The grades from lowest to highest.
-    sample_weight : array of shape (n,)
-        Weights of the rows for "balanced"; empty if all are 1.
-
-    Examples
-    --------
-    >>> low, high, grades = np.array([1, 2, 1]), np.array([1, 2, 2]), np.array(["bad", "good"])
-    >>> row_weights({"bad": 3.0}, low, high, grades)
-    array([3., 1., 2.])
-    """
-    if class_weight == "balanced":
-        weight = balanced_weights(lower, upper, classes.size, sample_weight)
-    else:
-        weight = given_weights(class_weight, classes)
-    total = np.append(0.0, np.cumsum(weight))
-    mean = (total[upper] - total[lower - 1]) / (upper - lower + 1)
-    return np.where(lower == upper, weight[lower - 1], mean)
-
-
 def refuse_balanced(class_weight: Any, where: str) -> None:
     """Refuse "balanced" if rows come in parts, as grade frequencies are unknown."""
     if class_weight == "balanced":
@@ -480,33 +433,31 @@ def refuse_balanced(class_weight: Any, where: str) -> None:
         )
 
 
-def balanced_weights(
-    lower: Ranks, upper: Ranks, n_classes: int, sample_weight: Floats = NO_WEIGHTS
-) -> Floats:
-    """Number of rows / (number of grades that occur * rows of each grade).
+def balanced_weights(rows: Rows, n_classes: int) -> Floats:
+    """Number of rows / (number of grades that occur * rows of each grade), one per grade.
 
     A range counts as an equal part of a row for each of its grades.
 
-    >>> balanced_weights(np.array([1, 1, 1, 2]), np.array([1, 1, 1, 2]), 2).round(2)
+    >>> ranks = np.array([1, 1, 1, 2])
+    >>> balanced_weights(make_rows(np.ones((4, 1)), ranks, ranks), 2).round(2)
     array([0.67, 2.  ])
     """
-    rows = sample_weight if sample_weight.size else np.ones(lower.size)
-    share = rows / (upper - lower + 1)
-    begin = np.bincount(lower - 1, share, n_classes + 1)
-    end = np.bincount(upper, share, n_classes + 1)
-    occurs = np.cumsum(np.bincount(lower - 1, rows > 0, n_classes + 1))
-    occurs -= np.cumsum(np.bincount(upper, rows > 0, n_classes + 1))
-    there = occurs[:-1] > 0
-    count = np.where(there, np.cumsum(begin - end)[:-1], 1.0)
-    return np.where(there, rows.sum() / (there.sum() * count), 1.0)
+    weight = rows.weight if rows.weight.size else np.ones(rows.lower.size)
+
+    def per_grade(values: Any) -> Floats:
+        begin, end = (np.bincount(at, values, n_classes + 1) for at in (rows.lower - 1, rows.upper))
+        return np.cumsum(begin - end)[:-1]
+
+    occurs = per_grade(weight > 0.0) > 0.0
+    count = np.where(occurs, per_grade(weight / (rows.upper - rows.lower + 1)), 1.0)
+    return np.where(occurs, weight.sum() / (occurs.sum() * count), 1.0)
 
 
 def given_weights(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Floats:
-    """Weights of all grades, from a dict of some."""
-    weight = np.ones(classes.size)
-    rank = {grade: number for number, grade in enumerate(classes.tolist())}
+    """Weights of all grades, from a dict of some; the others weigh 1."""
+    grades = classes.tolist()
     for grade, value in class_weight.items():
-        if grade not in rank:
+        if grade not in grades:
             raise ValueError(
                 f"class_weight names {grade!r}, which is not one of the grades {shown(classes)}"
             )
@@ -514,5 +465,4 @@ def given_weights(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> Flo
             raise ValueError(
                 f"class_weight of {grade!r} must be a finite number >= 0, got {value!r}"
             )
-        weight[rank[grade]] = value
-    return weight
+    return np.array([float(class_weight.get(grade, 1.0)) for grade in grades])

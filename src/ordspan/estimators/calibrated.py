@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import StrOptions
@@ -17,12 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordspan.core.state import Floats, Ranks
-from ordspan.estimators.base import RankPredictor, refuse_as_state, unchanged_on_error
+from ordspan.estimators.base import RankPredictor
 from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
 from ordspan.estimators.splitting import StratifiedIntervalKFold
-from ordspan.estimators.steps import fit_weighted, last_step, latent, ranker_of
+from ordspan.estimators.steps import fit_weighted, latent, ranker_of
 from ordspan.labels.ranks import encode, read_labels
-from ordspan.learners.base import Locked
 from ordspan.learners.calibration import COVERAGES, LABELS, Calibration
 from ordspan.learners.rows import check_weights
 
@@ -32,7 +29,7 @@ def can_stream(model: CalibratedOrdinal) -> bool:
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
-class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator):
+class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
     ``predict_proba`` gives the probability of every grade, and ``predict`` their median, which has
@@ -104,6 +101,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
     """
 
     _parameter_constraints = {"cv": ["cv_object"], "labels": [StrOptions({*LABELS})]}  # noqa: RUF012
+    _learned = "calibration_"
     estimator_: Any
     calibration_: Calibration
 
@@ -144,7 +142,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
         self
             The estimator itself, unchanged if an error is raised.
         """
-        with unchanged_on_error(self):
+        with self.unchanged_on_error():
             self._validate_params()
             estimator = self._new_estimator()
             ranker_of(estimator)
@@ -154,8 +152,7 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
             check_consistent_length(X, ends)  # a frozen estimator has not checked
             weight = check_weights(1.0 if sample_weight is None else sample_weight, len(ends))
             thresholds = ranker_of(estimator).thresholds_
-            rows = indexable(X)[0]
-            calibration = calibrate_on_folds(self, rows, ends, weight, classes, thresholds)
+            calibration = calibrate_on_folds(self, X, ends, weight, classes, thresholds)
             calibration.use_thresholds(thresholds)
             return self.from_parts(estimator, calibration)
 
@@ -180,13 +177,12 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
         self
             The estimator itself, unchanged if an error is raised.
         """
-        with unchanged_on_error(self):
+        with self.unchanged_on_error():
             first = not self.__sklearn_is_fitted__()
             estimator = self._new_estimator() if first else self.estimator_
-            with unchanged_on_error(estimator):
+            with estimator.unchanged_on_error():
                 if first:
                     self._validate_params()
-                    Calibration(2, self.coverages, self.labels)  # validates the coverages
                 else:
                     check_calibration_unchanged(self)
                 if not first and self.estimator is not None:
@@ -226,40 +222,14 @@ class CalibratedOrdinal(Locked, MetaEstimatorMixin, RankPredictor, BaseEstimator
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def __copy__(self) -> Self:
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(super().__getstate__())
-        if self.__sklearn_is_fitted__():  # partial_fit changes both in place
-            copied.estimator_, copied.calibration_ = (
-                copy(self.estimator_),
-                deepcopy(self.calibration_),
-            )
-        return copied
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Attributes for a pickle or skops, with the numbers of the calibration in its place."""
-        state: dict[str, Any] = {**super().__getstate__()}
-        if self.__sklearn_is_fitted__():
-            state["calibration_"] = self.calibration_.state
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore attributes; numbers are checked before compiled code can see them."""
-        with refuse_as_state(self):
-            super().__setstate__(state)
-            if self.__sklearn_is_fitted__():
-                numbers = np.array(state["calibration_"])  # a copy: nobody else can change it
-                n_classes = ranker_of(self.estimator_).classes_.size
-                self.from_parts(self.estimator_, Calibration.from_state(numbers, n_classes))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "calibration_")
+    def _restore(self, state: Any) -> None:
+        n_classes = ranker_of(self.estimator_).classes_.size
+        self.from_parts(self.estimator_, Calibration.from_state(state, n_classes))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(OrdinalPA() if self.estimator is None else self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
-        tags.classifier_tags.poor_score = True
         return tags
 
     def _ranks(self, X: Any) -> Ranks:
@@ -344,16 +314,16 @@ def calibrate_on_folds(
     The scores of a fold are shifted so that its thresholds have the mean of the given ones: a score
     says something only beside the thresholds, and a kernel's level depends on the number of steps.
     """
-    rows = np.flatnonzero(weight)
+    (X,), rows = indexable(X), np.flatnonzero(weight)
     folds = make_folds(model, X, ends, rows)
     y = classes[ends - 1] if (ends[:, 0] != ends[:, 1]).any() else classes[ends[:, 0] - 1]
 
     def score_fold(learned: Ranks, rest: Ranks) -> tuple[Floats, ...]:
         fold_model = model._new_estimator()
-        if not isinstance(fold_model, FrozenEstimator):
-            if not isinstance(last_step(fold_model), FrozenEstimator):
-                last_step(fold_model).set_params(classes=classes)._in_fold = True
-            fit_weighted(fold_model, _safe_indexing(X, learned), y[learned], weight[learned])
+        ranker = ranker_of(fold_model)
+        if not ranker.__sklearn_is_fitted__():  # else it is frozen
+            ranker.set_params(classes=classes)._in_fold = True
+        fit_weighted(fold_model, _safe_indexing(X, learned), y[learned], weight[learned])
         edges = ranker_of(fold_model).thresholds_
         shift = thresholds.mean() - edges.mean()
         return latent(fold_model, _safe_indexing(X, rest)) + shift, edges + shift

@@ -13,20 +13,27 @@ from ordspan.estimators.online import DEFAULT_PASSES, ThresholdEstimator
 from ordspan.learners import KernelLearner
 
 
-def reciprocal_gamma(name: str, X: Any) -> float:
-    """What gamma is one over, by its name.
+def find_gamma(gamma: float | str, X: Any) -> float:
+    """The constant of a kernel, from the rows if it is given by name.
 
     >>> X = np.array([[0.0], [2.0]])  # squared distances of 0 or 4, equally often
-    >>> reciprocal_gamma("distance", X), reciprocal_gamma("scale", X)
-    (2.0, 1.0)
+    >>> find_gamma("distance", X), find_gamma("scale", X), find_gamma("auto", X)
+    (0.5, 1.0, 1.0)
     """
+    if not isinstance(gamma, str):
+        return float(gamma)
     n_features = X.shape[1]
-    if name == "auto":
-        return float(n_features)
-    means, variances = column_moments(X)
-    total = float(variances.sum())
-    # the variance of all entries is that within the columns and that between them
-    return 2.0 * total if name == "distance" else total + n_features * float(means.var())
+    if gamma == "auto":
+        return 1.0 / n_features
+    with np.errstate(over="ignore", invalid="ignore"):
+        means, variances = column_moments(X)
+        spread = 2.0 * float(variances.sum())  # the mean squared distance of two rows
+        if gamma == "scale":  # the variance of all entries: within the columns and between them
+            spread = 0.5 * spread + n_features * float(means.var())
+    if 1.0 / np.finfo(np.float64).max < spread < np.inf:
+        return 1.0 / spread
+    # one row, nearly equal rows, or rows that are not finite (reported later): as if standardised
+    return 1.0 if gamma == "scale" else 1.0 / (2.0 * n_features)
 
 
 class KernelOrdinalPA(ThresholdEstimator):
@@ -183,20 +190,8 @@ class KernelOrdinalPA(ThresholdEstimator):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         X = super()._checked(X, reset=reset)
         if reset:
-            self.gamma_ = self._find_gamma(X)
-            self._gamma_given = self.gamma
+            self.gamma_, self._gamma_given = find_gamma(self.gamma, X), self.gamma
         return X
-
-    def _find_gamma(self, X: Any) -> float:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = reciprocal_gamma(self.gamma, X)
-        if 1.0 / np.finfo(np.float64).max < spread < np.inf:
-            return 1.0 / spread
-        # one row, nearly equal rows, or rows that are not finite (reported later): as if
-        # standardised
-        return 1.0 if self.gamma == "scale" else 1.0 / (2.0 * X.shape[1])
 
     @property
     def support_vectors_(self) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced, unchanged_on_error
+from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced
 from ordspan.labels.ranks import Labels, find_classes, read_labels
 from ordspan.learners import (
     Learner,
@@ -62,7 +62,7 @@ class OrdinalEstimator(BaseOrdinal):
         self
             The estimator itself, unchanged if an error is raised.
         """
-        with unchanged_on_error(self):
+        with self.unchanged_on_error():
             rows, classes = self._fit_rows(X, y, sample_weight)
             learner = self._make_learner(self.n_features_in_, classes.size)
             rng = check_random_state(self.random_state)
@@ -102,8 +102,12 @@ class OrdinalEstimator(BaseOrdinal):
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, scored: bool = False
     ) -> tuple[Any, ...]:
         """`partial_fit`; returns scores before learning, if ``scored``, labels and weights."""
-        with unchanged_on_error(self):
-            first, changed = not self.__sklearn_is_fitted__(), self._parameters_changed()
+        with self.unchanged_on_error():
+            kind: Any = type(self)
+            parameters = [vars(self)[name] for name in parameter_names(kind)]
+            before = vars(self).get("_learned_with")
+            changed = before is None or not all(map(operator.is_, before, parameters))
+            first = not self.__sklearn_is_fitted__()
             if changed:
                 self._validate_params()
             X = self._checked(X, reset=first)
@@ -122,18 +126,9 @@ class OrdinalEstimator(BaseOrdinal):
                 learner.learn(weighted, feature_names=self._names(), scores_before=scores)
             if first:
                 self.from_learner(learner, grades, n_iter=1)
-            self._learned_with = self._parameters()
+            self._learned_with = parameters
             # calibration does not use class_weight
             return scores, rows.lower, rows.upper, rows.weight
-
-    def _parameters(self) -> list[Any]:
-        kind: Any = type(self)
-        return [vars(self)[name] for name in parameter_names(kind)]
-
-    def _parameters_changed(self) -> bool:
-        """Whether a parameter may have changed since the last ``partial_fit``."""
-        before = getattr(self, "_learned_with", None)
-        return before is None or not all(map(operator.is_, before, self._parameters()))
 
     def _classes_for_partial_fit(
         self, labels: Labels, order: Any, classes: Any, first: bool

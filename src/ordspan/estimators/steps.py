@@ -12,18 +12,13 @@ from sklearn.pipeline import Pipeline
 from ordspan.estimators.base import ThresholdModel
 
 
-def last_step(estimator: Any) -> Any:
-    """The last step of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
 def inside(model: Any) -> Any:
     """What a pipeline, a frozen estimator or a fitted search calls in the end; None for others."""
+    if isinstance(model, Pipeline):
+        return model.steps[-1][1]
     if isinstance(model, FrozenEstimator):
         return model.estimator
-    return (
-        last_step(model) if isinstance(model, Pipeline) else getattr(model, "best_estimator_", None)
-    )
+    return getattr(model, "best_estimator_", None)
 
 
 def layers_of(model: Any) -> list[Any]:
@@ -50,9 +45,7 @@ def ranker_of(estimator: Any) -> Any:
     >>> ranker_of(make_pipeline(StandardScaler(), PRank()))
     PRank()
     """
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    last = last_step(inner)
-    last = last.estimator if isinstance(last, FrozenEstimator) else last
+    last = layers_of(estimator)[-1]
     if not isinstance(last, ThresholdModel):
         raise TypeError(
             "estimator must be one with a score and thresholds (OrdinalPA, KernelOrdinalPA, "

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from ordspan.core.measures import distance
 from ordspan.core.rows import Rows
-from ordspan.estimators.base import ThresholdModel, unchanged_on_error
+from ordspan.estimators.base import ThresholdModel
 from ordspan.learners import Learner, LinearLearner
 from ordspan.learners.batch import solve
 from ordspan.wording import warn
@@ -116,7 +116,7 @@ class OrdinalSVM(ThresholdModel):
         self
             The estimator itself, unchanged if an error is raised.
         """
-        with unchanged_on_error(self):
+        with self.unchanged_on_error():
             rows, classes = self._fit_rows(X, y, sample_weight)
             found = solve(
                 *(rows, classes.size, self.C, self.loss, self.tol, self.max_iter),

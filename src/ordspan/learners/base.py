@@ -14,9 +14,9 @@ from numba.core.errors import TypingError
 from numpy.typing import ArrayLike, NDArray
 
 from ordspan.core import state as layout
-from ordspan.core.rows import BAD_LABEL, BAD_ROW, BAD_WIDTH, Rows, row_fits, scores
+from ordspan.core.rows import BAD_ROW, Rows, row_fits, scores
 from ordspan.core.state import Floats, Ranks
-from ordspan.core.walks import Walks, score_one
+from ordspan.core.walks import score_one
 from ordspan.learners.calibration import Calibration
 from ordspan.learners.rows import (
     NO_ORDER,
@@ -47,6 +47,28 @@ class Locked:
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if not name.startswith("_lock_")}
+
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        """Restore all attributes if the block raises; other threads wait.
+
+        Yields
+        ------
+        None
+            While the block runs.
+        """
+        with self._lock:
+            before = self._attributes()
+            try:
+                yield
+            except BaseException:
+                for name in vars(self).keys() - before.keys():
+                    del vars(self)[name]
+                vars(self).update(before)
+                raise
+
+    def _attributes(self) -> dict[str, Any]:
+        return dict(vars(self))
 
 
 class Learner(Locked):
@@ -85,7 +107,7 @@ class Learner(Locked):
     array([0.])
     """
 
-    walks: type[Walks] | None = None  # compiled for the rule; None: it learns in batches only
+    walks: Any = None  # core.walks.Walks, compiled for the rule; None: it learns in batches only
     rules: Collection[int] = ()  # allowed in a state from a file
     fixed = "average and balanced"  # settings that cannot change during learning
 
@@ -172,7 +194,7 @@ class Learner(Locked):
             The learner itself.
         """
         usable = self.why_unusable(state, self.n_features, self.n_classes) is None
-        if not (usable and layout.same_settings(state, self.head)):
+        if not (usable and (state[layout.VARIANT] == self.head[layout.VARIANT]).all()):
             raise ValueError("the state belongs to a learner of another kind or shape")
         self.adopt_state(state.copy())
         return self
@@ -190,8 +212,8 @@ class Learner(Locked):
         bool
             True if they have the same shape and the same ``fixed`` settings.
         """
-        shapes = ((type(one), one.n_features, one.n_classes) for one in (self, other))
-        return len({*shapes}) == 1 and layout.same_settings(self.head, other.head, rule_too=False)
+        shapes = ((type(a), a.n_features, *a.head[layout.SHAPE]) for a in (self, other))
+        return len({*shapes}) == 1
 
     def adopt_settings(self, other: Learner) -> None:
         """Continue with the settings of another learner: its rule, C and, if any, budget.
@@ -203,30 +225,13 @@ class Learner(Locked):
         """
         if not self.is_compatible(other):
             raise ValueError(f"{self.fixed} cannot change during learning; call fit to start over")
-        layout.take_rule(self.head, other.head)
+        self.head[layout.VARIANT] = other.head[layout.VARIANT]
 
-    @contextmanager
-    def unchanged_on_error(self) -> Iterator[None]:
-        """Restore the learner if the block raises; other threads wait.
-
-        Yields
-        ------
-        None
-            While the block runs.
-        """
-        with self._lock:
-            before = self._snapshot()
-            try:
-                yield
-            except BaseException:
-                self._roll_back(before)
-                raise
-
-    def _snapshot(self) -> Any:
-        return self.state.copy()
-
-    def _roll_back(self, before: Any) -> None:
-        self.adopt_state(before)
+    def _attributes(self) -> dict[str, Any]:
+        return {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
 
     def with_features(self, n_features: int) -> Self:
         """A learner that continues this one with more features; this one is unchanged.
@@ -261,7 +266,7 @@ class Learner(Locked):
             raise ValueError(
                 f"a learner of {self.n_features} features cannot continue with {n_features}"
             )
-        self._compiled()
+        self._refuse_dual()
         wider = copy(self)
         wider.n_features = n_features
         wider.state = layout.with_features(self.state, n_features)
@@ -292,7 +297,7 @@ class Learner(Locked):
         """
         if not 1 <= rank <= self.n_classes + 1:
             raise ValueError(f"rank {rank} is not in 1..{self.n_classes + 1}")
-        self._compiled()
+        self._refuse_dual()
         grown = copy(self)
         grown.n_classes = self.n_classes + 1
         grown.state = layout.with_rank(self.state, rank)
@@ -327,15 +332,19 @@ class Learner(Locked):
 
     # -- one row ---------------------------------------------------------------------------------
 
-    def learn_one(self, x: NDArray[Any], lower: int, upper: int | None = None) -> int:
+    def learn_one(
+        self, x: NDArray[Any], lower: int, upper: int | None = None, columns: Columns | None = None
+    ) -> int:
         """Learn one example with rank in lower..upper; returns the rank predicted before learning.
 
         Parameters
         ----------
-        x : array of shape (d,)
-            The row.
+        x : array of shape (d,), or (m,) with ``columns``
+            The row, or the values of a sparse one, which cost no more than their number.
         lower, upper : int
             Ends of the label, ranks 1..K; without ``upper`` the label is exact.
+        columns : array of shape (m,), optional
+            The columns of a sparse row's values, each at most once.
 
         Returns
         -------
@@ -347,131 +356,86 @@ class Learner(Locked):
         >>> from ordspan.learners import LinearLearner
         >>> LinearLearner(n_features=2, n_classes=3).learn_one(np.array([1.0, 0.0]), 1, 2)
         3
+        >>> LinearLearner(9, n_classes=3).learn_one(np.array([1.0]), 1, 2, columns=np.array([7]))
+        3
         """
         if x.__class__ is not np.ndarray or x.dtype.char not in "df":
             x = as_row(x)
         if upper is None:
             upper = lower
         if self.walks is None:
+            self._refuse_dual(columns is not None)
             with self._lock:  # a refused row changes nothing
                 ranks = self.learn(self.rows(as_row(x)[np.newaxis], [lower], [upper]), predict=True)
             return int(ranks[0])  # type: ignore[index]
         try:
-            rank: int = self.walks.learn_one(self.state, x, None, lower, upper)
+            rank: int = self.walks.learn_one(self.state, x, columns, lower, upper)
         except TypingError:
             row = as_row(x)
             if row is not x:  # another byte order
-                return self.learn_one(row, lower, upper)
-            raise TypeError(
-                f"ranks must be whole numbers, got lower={lower!r}, upper={upper!r}"
-            ) from None
-        if rank <= 0:
-            self._refuse(rank, x, None, lower, upper)
+                return self.learn_one(row, lower, upper, columns)
+            check_ranks([lower], [upper], self.n_classes)
+            raise
+        if rank == BAD_ROW:
+            self._refuse(x, columns, lower, upper)
         return rank
 
-    def predict_one(self, x: NDArray[Any]) -> int:
+    def predict_one(self, x: NDArray[Any], columns: Columns | None = None) -> int:
         """Rank of one example.
 
         Parameters
         ----------
-        x : array of shape (d,)
-            The row.
+        x, columns :
+            As in `learn_one`.
 
         Returns
         -------
         int
             Its rank, 1..K.
         """
+        x = as_row(x)
         if self.walks is None:
-            return int(self.predict_many(as_row(x)[np.newaxis])[0])
-        return self.predict_sparse(as_row(x), None)
-
-    def learn_sparse(self, values: Floats, columns: Columns, lower: int, upper: int) -> int:
-        """`learn_one` for a sparse row; the cost depends on the number of values only.
-
-        Parameters
-        ----------
-        values : array of shape (m,)
-            The values that are not zero.
-        columns : array of shape (m,)
-            Their columns, each at most once.
-        lower, upper : int
-            Ends of the label, ranks 1..K.
-
-        Returns
-        -------
-        int
-            The rank predicted before learning.
-
-        Examples
-        --------
-        >>> from ordspan.learners import LinearLearner
-        >>> LinearLearner(9, n_classes=3).learn_sparse(np.array([1.0]), np.array([7]), 1, 2)
-        3
-        """
-        rank: int = self._compiled().learn_one(self.state, values, columns, lower, upper)
-        if rank <= 0:
-            self._refuse(rank, values, columns, lower, upper)
+            self._refuse_dual(columns is not None)
+            return int(self.predict_many(x[np.newaxis])[0])
+        rank: int = self.walks.predict_one(self.state, x, columns)
+        if rank == BAD_ROW:
+            self._refuse(x, columns)
         return rank
 
-    def predict_sparse(self, values: Floats, columns: Columns | None) -> int:
-        """Rank of a sparse row.
+    def latent_one(self, x: Floats, columns: Columns | None = None) -> float:
+        """Score of one example, by a learner with weights and thresholds.
 
         Parameters
         ----------
-        values, columns : arrays of shape (m,)
-            As in `learn_sparse`.
-
-        Returns
-        -------
-        int
-            The rank.
-        """
-        rank: int = self._compiled().predict_one(self.state, values, columns)
-        if rank <= 0:
-            self._refuse(rank, values, columns)
-        return rank
-
-    def latent_sparse(self, values: Floats, columns: Columns) -> float:
-        """Score of a sparse row, by a learner with thresholds.
-
-        Parameters
-        ----------
-        values, columns : arrays of shape (m,)
-            As in `learn_sparse`.
+        x, columns :
+            As in `learn_one`.
 
         Returns
         -------
         float
             The score that decides its rank.
         """
-        self._compiled()
-        score: float = score_one(self.state, values, columns)
+        score: float = score_one(self.state, x, columns)
         if not abs(score) < np.inf:
-            fits = row_fits.py_func(values, columns, self.n_features)
-            self._refuse(BAD_ROW if fits else BAD_WIDTH, values, columns)
+            self._refuse(x, columns)
         return score
 
-    def _compiled(self) -> type[Walks]:
-        if self.walks is None:
+    def _refuse_dual(self, needs_columns: bool = True) -> None:
+        if self.walks is None and needs_columns:
             raise TypeError(f"{type(self).__name__} keeps no weights by column: use learn_many")
-        return self.walks
 
-    def _refuse(
-        self, code: int, values: Floats, columns: Any, lower: Any = 1, upper: Any = 1
-    ) -> NoReturn:
-        if code == BAD_LABEL:
-            raise ValueError(f"label [{lower}, {upper}] is not a range within 1..{self.n_classes}")
-        if code == BAD_WIDTH and columns is None:
-            raise ValueError(f"x has {values.size} features, but the learner has {self.n_features}")
-        if code == BAD_WIDTH:
-            raise ValueError(
-                f"{values.size} values need as many columns in 0..{self.n_features - 1}, "
-                f"got {columns.tolist()}"
-            )
-        starts = None if columns is None else [0, values.size]
-        row = Rows(values, columns, starts, NO_RANKS, NO_RANKS, NO_WEIGHTS, self.n_features)
-        raise RowValueError(refusal(row, 0))
+    def _refuse(self, x: Floats, columns: Any, lower: Any = 1, upper: Any = 1) -> NoReturn:
+        check_ranks([lower], [upper], self.n_classes)
+        if row_fits.py_func(x, columns, self.n_features):
+            starts = None if columns is None else [0, x.size]
+            row = Rows(x, columns, starts, NO_RANKS, NO_RANKS, NO_WEIGHTS, self.n_features)
+            raise RowValueError(refusal(row, 0))
+        if columns is None:
+            raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
+        raise ValueError(
+            f"{x.size} values need as many columns in 0..{self.n_features - 1}, "
+            f"got {columns.tolist()}"
+        )
 
     # -- many rows -------------------------------------------------------------------------------
 
@@ -505,8 +469,7 @@ class Learner(Locked):
                 "Found input variables with inconsistent numbers of samples: X has "
                 f"{n_rows} rows, but there are {low.size} labels"
             )
-        weight = NO_WEIGHTS if sample_weight is None else check_weights(sample_weight, low.size)
-        return rows._replace(lower=low, upper=high, weight=weight)
+        return rows._replace(lower=low, upper=high, weight=check_weights(sample_weight, low.size))
 
     def learn_many(
         self,
@@ -592,8 +555,7 @@ class Learner(Locked):
 
     def _walk(self, *arguments: Any) -> int:
         """Learn the rows; returns the first refused one, or -1."""
-        bad: int = self._compiled().walk(self.state, *arguments)
-        return bad
+        return int(self.walks.walk(self.state, *arguments))
 
     def _refusal(self, rows: Rows, row: int, feature_names: Any) -> str:
         return refusal(rows, row, feature_names)

@@ -12,16 +12,13 @@ from ordspan.core.state import Floats
 from ordspan.learners.rows import RowValueError, refusal
 
 LOSSES = {"hinge": False, "squared_hinge": True}
-RUN = 64
-"""Neighbouring rows visited together: the order is random, but memory access sequential."""
+RUN = 64  # neighbouring rows visited together: the order is random, but memory access sequential
 REST_AFTER_LEVEL = 2
 """Most quiet rows stay quiet when C is doubled: they still skip sweeps, but fewer than before."""
 CHECK_GROWTH = 1.15
 """Computing the gap costs a fraction of a sweep, so it is done less and less often."""
-EASY = 0.5
-"""Mean of C (K - 1) |x|^2 up to which a cold start converges quickly."""
-SWEEPS_A_LEVEL = 3
-"""Sweeps between two doublings of C on the way to its value."""
+EASY = 0.5  # mean of C (K - 1) |x|^2 up to which a cold start converges quickly
+SWEEPS_A_LEVEL = 3  # sweeps between two doublings of C on the way to its value
 MAX_REACH = 1e100
 """C times the squared norm of a row must stay below this, or the objective overflows."""
 
@@ -35,8 +32,8 @@ class Optimum(NamedTuple):
     dual: float  # no ranker has a smaller value than this
     gap: float  # (primal - dual) / primal, not negative up to rounding
     n_iter: int
-    multipliers: Floats  # (n, K - 1), for a warm start
     C: float
+    ascent: Ascent  # for a warm start
 
 
 def solve(
@@ -68,20 +65,18 @@ def solve(
     max_iter : int
         Largest number of sweeps.
     start : Optimum, optional
-        A solution for the same rows and another C (or other weights) to start from.
+        A solution for the same rows and another C to start from.
     seed : int
         Seed of the order of the rows.
     feature_names : sequence, optional
         Names to use in an error about a bad value.
     """
     weight = rows.weight if rows.weight.size else np.ones(rows.lower.size)
-    largest = float(C) * float(weight.max(initial=0.0))
-    norms = checked_norms(rows, largest, feature_names)
+    norms = checked_norms(rows, float(C) * float(weight.max(initial=0.0)), feature_names)
     rows = rows._replace(weight=float(C) * weight)
-    ascent = Ascent(rows, norms, LOSSES[loss], n_classes, float(C))
-    rng = np.random.default_rng(seed)
-    ascent.approach(max_iter, rng, start)
-    return ascent.climb(tol, max_iter, rng)
+    ascent = Ascent(rows, norms, LOSSES[loss], n_classes, float(C), seed)
+    ascent.approach(max_iter, start)
+    return ascent.climb(tol, max_iter)
 
 
 def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
@@ -104,20 +99,19 @@ def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
 class Ascent:
     """The state of the ascent: multipliers, the point they define, and the best ranker so far."""
 
-    def __init__(self, rows: Rows, norms: Floats, squared: bool, n_classes: int, C: float) -> None:
-        self.rows, self.norms, self.squared = rows, norms, squared  # a row's weight is its C
-        self.C = C
+    def __init__(
+        self, rows: Rows, norms: Floats, squared: bool, n_classes: int, C: float, seed: int
+    ) -> None:
+        self.rows, self.norms, self.squared, self.C = rows, norms, squared, C
+        self.rng = np.random.default_rng(seed)
         n_rows, self.n_thresholds = rows.lower.size, n_classes - 1
         self.point = np.zeros(self.n_thresholds + rows.width)
         self.multipliers = np.zeros((n_rows, self.n_thresholds))
         self.quiet = np.zeros(n_rows, dtype=np.int64)
         self.n_iter = 0
-        self._recent: list[Floats] = []  # points since the last evaluation
-        self.best = self.point.copy()
-        self.primal = np.inf
-        self.dual = -np.inf
+        self.best, self.primal, self.dual = self.point, np.inf, -np.inf
 
-    def approach(self, max_iter: int, rng: np.random.Generator, start: Optimum | None) -> None:
+    def approach(self, max_iter: int, start: Optimum | None) -> None:
         """Raise C to its value by doubling: most multipliers keep their ratio to C.
 
         Coordinate ascent is fast if C times the squared norm is small, and slow if it is large, so
@@ -128,82 +122,68 @@ class Ascent:
             mean = float((self.rows.weight * self.norms).mean())
             n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
         else:
-            n_levels = int(np.floor(np.log2(max(self.C / start.C, 1.0))))
-            self._take(start.multipliers, self.C / 2.0**n_levels / start.C)
+            growth = self.C / start.C
+            n_levels = int(np.floor(np.log2(max(growth, 1.0))))
+            self.multipliers = start.ascent.multipliers * (growth / 2.0**n_levels)
+            self.point = start.ascent.point * (growth / 2.0**n_levels)
         for level in range(n_levels, 0, -1):
             easier = self.rows._replace(weight=self.rows.weight / 2.0**level)
             for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
-                self._sweep(easier, rng)
+                self._sweep(easier)
             self.multipliers *= 2.0
             self.point *= 2.0
             np.minimum(self.quiet, REST_AFTER_LEVEL, out=self.quiet)
 
-    def _take(self, multipliers: Floats, factor: float) -> None:
-        """Start from the multipliers of another C, times a factor and within the rows' limits."""
-        limit = self.rows.weight[:, None]
-        most = np.where(limit > 0.0, np.inf, 0.0) if self.squared else limit
-        self.multipliers = np.minimum(multipliers * factor, most)
-        svm.recompute_point(self.point, self.multipliers, self.rows)
+    def climb(self, tol: float, max_iter: int) -> Optimum:
+        """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done.
 
-    def climb(self, tol: float, max_iter: int, rng: np.random.Generator) -> Optimum:
-        """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done."""
-        next_check = self.n_iter + 1
+        The value of any ranker is an upper bound. That of the average of the points since the last
+        one is looked at: it is a much better ranker than the last point, which the multipliers
+        define.
+        """
+        next_check, recent = self.n_iter + 1, list[Floats]()
         while True:
             if self.n_iter >= min(next_check, max_iter):
-                self._evaluate()
-                if self.gap <= tol or self.n_iter >= max_iter:
-                    return self._optimum()
+                self._evaluate(np.mean(recent or [self.point], axis=0))
+                gap = (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
+                if gap <= tol or self.n_iter >= max_iter:
+                    break
                 next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
-            self._sweep(self.rows, rng)
-            self._recent.append(self.point.copy())
-
-    def _sweep(self, rows: Rows, rng: np.random.Generator) -> None:
-        """Visit the runs of rows in a random order, and the rows of a run in another."""
-        runs = rng.permutation(np.arange(0, self.quiet.size, RUN))
-        within = rng.permutation(RUN)
-        state = (self.point, self.multipliers, self.quiet)
-        svm.sweep(*state, rows, self.norms, self.squared, runs, within, self.n_iter)
-        self.n_iter += 1
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap of the best ranker so far."""
-        return (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
-
-    def _evaluate(self) -> None:
-        """Update the dual value, and the primal value by the average of the recent points.
-
-        The value of any ranker is an upper bound, and the average is a much better ranker than the
-        last point, which the multipliers define.
-        """
-        norms = 0.5 * float(self.point @ self.point)
-        self.dual = max(
-            self.dual, svm.dual_gain(self.multipliers, self.rows.weight, self.squared) - norms
-        )
-        self._consider(np.mean(self._recent or [self.point], axis=0))
-        self._recent.clear()
-
-    def _consider(self, point: Floats) -> None:
-        """Keep a ranker if it is the best so far; its thresholds are sorted first.
-
-        Sorting keeps the norm and cannot raise the loss: swapping two thresholds out of order does
-        not hurt any row, whether it requires both or one of them.
-        """
-        thresholds = np.sort(point[: self.n_thresholds])
-        weights = point[self.n_thresholds :].copy()
-        loss = svm.total_loss(thresholds, weights, self.rows, self.squared)
-        value = 0.5 * float(point @ point) + loss
-        if value < self.primal:
-            self.primal = value
-            self.best = np.concatenate([thresholds, weights])
-
-    def _optimum(self) -> Optimum:
-        if not np.isfinite(self.primal - self.dual):
-            largest = float(self.norms.max())
+                recent.clear()
+            self._sweep(self.rows)
+            recent.append(self.point.copy())
+        if not np.isfinite(gap):
             raise ValueError(
-                f"the solver overflows with C = {self.C:g} and rows of squared norm {largest:g}; "
-                "standardise the features, or lower C"
+                f"the solver overflows with C = {self.C:g} and rows of squared norm "
+                f"{self.norms.max():g}; standardise the features, or lower C"
             )
         thresholds, weights = np.split(self.best, [self.n_thresholds])
-        values = (self.primal, self.dual, self.gap, self.n_iter)
-        return Optimum(weights, thresholds, *values, self.multipliers, self.C)
+        values = (self.primal, self.dual, gap, self.n_iter, self.C)
+        return Optimum(weights, thresholds, *values, self)
+
+    def _sweep(self, rows: Rows) -> None:
+        """Visit the runs of rows in a random order, and the rows of a run in another."""
+        runs = self.rng.permutation(np.arange(0, self.quiet.size, RUN))
+        order = (runs[:, None] + self.rng.permutation(RUN)).ravel()
+        order = order[order < self.quiet.size]
+        state = (self.point, self.multipliers, self.quiet)
+        svm.sweep(*state, rows, self.norms, self.squared, order, self.n_iter)
+        self.n_iter += 1
+
+    def _evaluate(self, point: Floats) -> None:
+        """Update the dual value, and keep a ranker if it is the best so far.
+
+        Its thresholds are sorted first, which keeps the norm and cannot raise the loss: swapping
+        two thresholds out of order does not hurt any row, whether it requires both or one of them.
+        """
+        gain = self.multipliers.sum() - 0.5 * float(self.point @ self.point)
+        if self.squared:
+            squares = np.einsum("ti,ti->t", self.multipliers, self.multipliers)
+            gain -= 0.25 * np.sum(squares / np.where(squares > 0.0, self.rows.weight, 1.0))
+        self.dual = max(self.dual, float(gain))
+        value = 0.5 * float(point @ point)
+        thresholds, weights = np.split(point, [self.n_thresholds])
+        thresholds.sort()
+        value += svm.total_loss(thresholds, weights, self.rows, self.squared)
+        if value < self.primal:
+            self.primal, self.best = value, point

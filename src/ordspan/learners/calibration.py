@@ -12,8 +12,7 @@ from ordspan.core import calibration as layout
 from ordspan.core.state import Floats, Ranks
 from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
 
-COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Default coverages."""
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # default coverages
 LABELS = ("expected", "contain")
 
 
@@ -192,7 +191,7 @@ class Calibration:
             The calibration itself.
         """
         self.state = layout.new_state(self.n_classes, self.coverages, self.labels == "contain")
-        latent = np.asarray(scores, dtype=np.float64)
+        latent = bounded(scores)
         low, high = (np.asarray(end, dtype=np.int64) for end in (lower, upper))
         weight = np.ones(latent.size) if sample_weight is None else np.asarray(sample_weight, float)
         folds = np.zeros(latent.size, dtype=np.int64) if fold is None else np.asarray(fold)
@@ -231,8 +230,7 @@ class Calibration:
         ndarray of shape (n,)
             Ranks 1..K.
         """
-        latent = np.clip(np.asarray(scores, float), -layout.MAX_SCORE, layout.MAX_SCORE)
-        return np.searchsorted(self.cuts, self.slope * latent).astype(np.int64) + 1
+        return np.searchsorted(self.cuts, self.slope * bounded(scores)).astype(np.int64) + 1
 
     def probabilities(self, scores: ArrayLike) -> Floats:
         """Probability of every rank, (n, K); rows sum to 1.
@@ -247,7 +245,7 @@ class Calibration:
         ndarray of shape (n, K)
             The probabilities.
         """
-        latent = np.asarray(scores, dtype=np.float64)
+        latent = bounded(scores)
         out = np.empty((latent.size, self.n_classes))
         layout.probabilities(self.state, latent, out)
         return out
@@ -268,7 +266,7 @@ class Calibration:
             Exact even where the probability itself underflows to 0.
         """
         out = np.empty(scores.size)
-        layout.log_probabilities(self.state, scores, lower, upper, out)
+        layout.log_probabilities(self.state, bounded(scores), lower, upper, out)
         return out
 
     def ranges(self, scores: ArrayLike, coverage: float) -> tuple[Ranks, Ranks]:
@@ -288,7 +286,7 @@ class Calibration:
         """
         reach = self.reach[self.level(coverage)]
         low, high = np.tile(self.predict(scores), (2, 1))
-        layout.widen_ranges(self.state, reach, np.asarray(scores, np.float64), low, high)
+        layout.widen_ranges(self.state, reach, bounded(scores), low, high)
         return low, high
 
     def level(self, coverage: float) -> int:
@@ -372,6 +370,11 @@ class Calibration:
         found = cls(n_classes)
         found.state = state
         return found
+
+
+def bounded(scores: ArrayLike) -> Floats:
+    """Scores as floats that are not too large for what is computed from them."""
+    return np.clip(np.asarray(scores, dtype=np.float64), -layout.MAX_SCORE, layout.MAX_SCORE)
 
 
 def with_ends(thresholds: Floats) -> Floats:

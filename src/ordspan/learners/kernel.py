@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ from ordspan.core.dual_walks import (
     CORRECTION,
     INVERSE,
     N_PARTS,
+    N_SCRATCH,
     NORM,
+    Support,
     support_scores,
     walk_support,
 )
@@ -27,8 +28,7 @@ from ordspan.learners.linear import DEFAULT_C, MAX_C, VARIANTS, check_rule
 from ordspan.learners.rows import RowValueError, count_rows, refusal
 
 KERNELS = {"linear": LINEAR, "rbf": RBF, "poly": POLY, "sigmoid": SIGMOID}
-CACHE_LINE = 8
-"""Numbers in a cache line."""
+CACHE_LINE = 8  # numbers in a cache line
 
 
 def check_kernel(kernel: str, gamma: float, degree: float, coef0: float) -> Kernel:
@@ -46,59 +46,14 @@ def check_kernel(kernel: str, gamma: float, degree: float, coef0: float) -> Kern
 
 
 # Unaligned, a fit takes 1.05 to 1.1 times as long.
-def aligned_zeros(*shape: int) -> Floats:
-    """Zeros aligned to a cache line, so that fewer lines are fetched."""
+def enlarged(values: Floats, *shape: int) -> Floats:
+    """A copy filled up with zeros; aligned to a cache line, so that fewer lines are fetched."""
     size = math.prod(shape)
     room = np.zeros(size + CACHE_LINE)
     first = -room.ctypes.data // room.itemsize % CACHE_LINE
-    return room[first : first + size].reshape(shape)
-
-
-class Support:
-    """Support vectors, and the coefficients and norms of each, with room to grow.
-
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-        The vectors.
-    dual : array of shape (N_PARTS, n)
-        What is known about each, in the parts that core.dual_walks names.
-    """
-
-    def __init__(self, rows: Floats, dual: Floats) -> None:
-        self.size, self.width = rows.shape
-        self.vectors = aligned_zeros(0, self.width, LANES)  # block by block, feature by feature
-        self.dual = aligned_zeros(N_PARTS, 0)
-        self.make_room(-(-self.size // LANES))
-        for i, row in enumerate(rows):
-            self.vectors[i // LANES, :, i % LANES] = row
-        self.dual[:, : self.size] = dual
-
-    @property
-    def rows(self) -> Floats:
-        """The support vectors, one per row."""
-        return self.vectors.transpose(0, 2, 1).reshape(-1, self.width)[: self.size]
-
-    @property
-    def used(self) -> Floats:
-        """The used columns of ``dual``, (N_PARTS, size)."""
-        return self.dual[:, : self.size]
-
-    def make_room(self, n_blocks: int) -> None:
-        """Enlarge the arrays to a number of blocks."""
-        vectors = aligned_zeros(n_blocks, self.width, LANES)
-        dual = aligned_zeros(N_PARTS, n_blocks * LANES)
-        vectors[: self.vectors.shape[0]] = self.vectors
-        dual[:, : self.dual.shape[1]] = self.dual
-        self.vectors, self.dual = vectors, dual
-
-    def grow_if_full(self, budget: int | None) -> None:
-        """Double a full capacity, up to what a budget can need."""
-        if self.size == self.dual.shape[1]:
-            n_blocks = 2 * self.vectors.shape[0] + 1
-            if budget is not None:
-                n_blocks = min(n_blocks, max(budget, self.size) // LANES + 1)  # and the next one
-            self.make_room(n_blocks)
+    larger = room[first : first + size].reshape(shape)
+    larger[tuple(map(slice, values.shape))] = values
+    return larger
 
 
 class KernelLearner(Learner):
@@ -169,16 +124,20 @@ class KernelLearner(Learner):
     @property
     def state(self) -> Floats:
         """The whole state as one array; a copy, so assign it to change the learner."""
-        return np.concatenate([self._head, self.support.used.ravel(), self.support.rows.ravel()])
+        used = self.dual[:, : self.n_support]
+        return np.concatenate([self._head, used.ravel(), self.support_vectors.ravel()])
 
     @state.setter
     def state(self, state: Floats) -> None:
-        size = layout.head_size(state)
+        size = layout.state_size(layout.HARD, 0, self.n_classes, bool(state[layout.AVERAGING]))
         self._head, rest = state[:size].copy(), state[size:]
-        n_used = N_PARTS * (rest.size // (N_PARTS + self.n_features))
-        self.support = Support(
-            rest[n_used:].reshape(-1, self.n_features), rest[:n_used].reshape(N_PARTS, -1)
-        )
+        self.n_support = rest.size // (N_PARTS + self.n_features)
+        used, rows = np.split(rest, [N_PARTS * self.n_support])
+        n_blocks = -(-self.n_support // LANES)
+        self.dual = enlarged(used.reshape(N_PARTS, -1), N_PARTS, n_blocks * LANES)
+        rows = enlarged(rows.reshape(-1, self.n_features), n_blocks * LANES, self.n_features)
+        blocks = rows.reshape(n_blocks, LANES, self.n_features).transpose(0, 2, 1)
+        self.vectors = enlarged(blocks, *blocks.shape)
 
     def why_unusable(self, state: Any, n_features: int, n_classes: int) -> str | None:  # noqa: D102
         if state.ndim != 1:
@@ -203,28 +162,15 @@ class KernelLearner(Learner):
         super().adopt_settings(other)
         self.budget = getattr(other, "budget", None)
 
-    def _snapshot(self) -> Any:
-        support = copy(self.support)
-        support.vectors, support.dual = support.vectors.copy(), support.dual.copy()
-        return self._head.copy(), self.budget, support
-
-    def _roll_back(self, before: Any) -> None:
-        self._head, self.budget, self.support = before
-
-    @property
-    def n_support(self) -> int:
-        """Number of support vectors."""
-        return self.support.size
-
     @property
     def support_vectors(self) -> Floats:
         """The support vectors, (n_support, d)."""
-        return self.support.rows.copy()
+        return self.vectors.transpose(0, 2, 1).reshape(-1, self.n_features)[: self.n_support]
 
     @property
     def dual_coef(self) -> Floats:
         """The coefficients used in prediction, (n_support,): averages, or the last ones."""
-        coef, correction = self.support.used[[COEF, CORRECTION]]
+        coef, correction = self.dual[[COEF, CORRECTION], : self.n_support]
         age = layout.age_of.py_func(self.model)
         return coef - correction / age if age else coef
 
@@ -233,25 +179,31 @@ class KernelLearner(Learner):
         """Weights of the features, (d,); for a linear kernel only."""
         if self.kernel.kind != LINEAR:
             raise AttributeError("only a linear kernel has one weight per feature")
-        return self.dual_coef @ self.support.rows
+        return self.dual_coef @ self.support_vectors
 
     # -- learning and prediction -------------------------------------------------------------------
 
     def _walk(self, rows: Rows, *arguments: Any) -> int:
-        support, done, bad = self.support, 0, -1
+        done, bad = 0, -1
         while done < rows.lower.size and bad < 0:
-            support.grow_if_full(self.budget)
-            scratch = np.empty((4, max(support.dual.shape[1], support.width)))
-            state = (self._head, support.vectors, support.dual, scratch, support.size)
-            done, bad, support.size = walk_support(
-                *state, self.kernel, self.budget, rows, *arguments, done
+            if self.n_support == self.dual.shape[1]:
+                n_blocks = 2 * self.vectors.shape[0] + 1
+                if self.budget is not None:  # room for that many, and the next one
+                    n_blocks = min(n_blocks, max(self.budget, self.n_support) // LANES + 1)
+                self.vectors = enlarged(self.vectors, n_blocks, self.n_features, LANES)
+                self.dual = enlarged(self.dual, N_PARTS, n_blocks * LANES)
+            scratch = np.empty((N_SCRATCH, max(self.dual.shape[1], self.n_features)))
+            support = Support(self.kernel, self.vectors, self.dual, scratch)
+            progress = done, self.n_support
+            (done, self.n_support), bad = walk_support(
+                self._head, support, self.budget, progress, rows, *arguments
             )
         return bad
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:  # noqa: D102
         rows = self.rows(X)
         out = np.zeros(count_rows(rows))
-        coef, vectors = self.dual_coef, self.support.vectors
+        coef, vectors = self.dual_coef, self.vectors
         coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning
         bad = support_scores(coef, vectors, self.kernel, rows, out)
         if bad >= 0:

@@ -151,15 +151,17 @@ def whole_numbers(ranks: ArrayLike, name: str) -> Ranks:
     return values.astype(np.int64)
 
 
-def check_weights(sample_weight: ArrayLike, n_rows: int) -> Floats:
-    """Sample weights as floats, not negative and not above MAX_WEIGHT."""
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Sample weights as floats, not negative and not above MAX_WEIGHT; empty for None: all 1."""
+    if sample_weight is None:
+        return NO_WEIGHTS
     weight = np.asarray(sample_weight)
     weight = np.full(n_rows, weight) if weight.ndim == 0 else weight
     if weight.shape != (n_rows,) or weight.dtype.kind == "c":
-        found = f"has shape {weight.shape}" + (
-            " and is complex" if weight.dtype.kind == "c" else ""
+        raise ValueError(
+            f"sample_weight has shape {weight.shape} and type {weight.dtype}, expected "
+            f"({n_rows},) real numbers"
         )
-        raise ValueError(f"sample_weight {found}, expected ({n_rows},) real numbers")
     weight = weight.astype(np.float64, copy=False)
     bad = np.flatnonzero(~((weight >= 0) & np.isfinite(weight)))
     if bad.size:

@@ -209,8 +209,8 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         grades, low, high = self._grades.read(y)
         learner, calibration = self._grown(len(self._columns) + len(new), grades)
         if learner is not None and calibration is not None:
-            score = learner.latent_sparse(values, columns)
-            learner.learn_sparse(values, columns, low, high)
+            score = learner.latent_one(values, columns)
+            learner.learn_one(values, low, high, columns)
             calibration.observe_one(score, low, high)
         self._columns.update(new)
         self._learner, self._calibration, self._grades = learner, calibration, grades
@@ -291,7 +291,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             return None
         columns, _ = self._numbered(x)
         is_old = columns < len(self._columns)
-        return learner.latent_sparse(values[is_old], columns[is_old])
+        return learner.latent_one(values[is_old], columns[is_old])
 
     def _numbered(self, names: Any) -> tuple[NDArray[np.int64], dict[Any, int]]:
         """The columns of some features, and by name those of the features that are new."""

@@ -216,9 +216,7 @@ class Encoder:
         sparse = self.recipe.n_sparse > 0
         values = X.data.reshape(-1, 1) if sparse else X
         allowed = self.recipe.missing == "mean" and not sparse
-        if scaling.all_within(values, LARGEST, allowed):
-            return {}
-        bad = ~np.isfinite(values) | (np.abs(values.astype(np.float64)) > LARGEST)
+        bad = ~(np.abs(values) <= LARGEST)
         if allowed:
             bad &= ~np.isnan(values)
         faults: Faults = {}
