@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from labels.test_forms import SPELLED, with_ends
+from labels.test_text import SPELLED
 from ordspan.commands.models import read_table_model
 from ordspan.labels.text import LabelReader
 from ordspan.models.file import to_bytes
 from ordspan.tables.label_columns import LabelColumns, read_ranks
 from serving.served import ROW, empty, model_file, opened, serving, standing
 
-LABELS = [with_ends(form, 2, 4) for form in SPELLED] + ["3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
+LABELS = [*SPELLED, "3", " 3.0 ", "3,0", "[2,]", "(,4)", "(2,]"]
 GOOD = {"x0": 1.0, "x1": 2, "x2": -3.5, "label": 2}
 
 
