@@ -38,7 +38,7 @@ def test_rows_are_scaled_by_those_before_and_absurd_values_are_clipped(step):
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(1300, 3))
     rows[:, 1] = 7.0
     rows[1150, 1] = 8.0  # where the spread is 0
-    rows[[5, 500, 1150], 2] = 50.0, -9999.0, 1e6
+    rows[[4, 500, 1150], 2] = 50.0, -9999.0, 1e6
     state, out = np.zeros((scaling.N_STATE_ROWS, 3)), rows.copy()
     step(state, out)
     expected, kept = naive_scaled(rows)
@@ -48,21 +48,25 @@ def test_rows_are_scaled_by_those_before_and_absurd_values_are_clipped(step):
     np.testing.assert_allclose(state[scaling.SPREAD], len(rows) * kept.var(axis=0))
 
 
-def test_one_absurd_row_does_not_ruin_a_model():
-    """100 rows later the error is that of a model without it, on each set in the box."""
-    for name in ("california", "abalone", "parkinson"):
-        data = load_dataset(name)
-        order = np.random.default_rng(0).permutation(len(data.ranks))[:4000]
-        errors = []
-        for absurd in (False, True):
-            X, ranks = data.X[order].copy(), data.ranks[order]
-            X[1000, :4] = -9999.0 if absurd else X[1000, :4]
-            scaling.learn_dense(np.zeros((scaling.N_STATE_ROWS, X.shape[1])), X)
-            learner = LinearLearner(X.shape[1], ranks.max(), average=True)
-            calibration = Calibration(ranks.max())
-            predicted = learner.learn_many(X, ranks, predict=True, calibration=calibration)
-            errors.append(np.abs(predicted - ranks)[1100:].mean())
-        assert errors[1] < 1.02 * errors[0]
+@pytest.mark.parametrize("name", ["california", "abalone", "parkinson"])
+def test_one_absurd_row_does_not_ruin_a_model(name):
+    """100 rows later the error is that of a model without it, wherever it stood."""
+    data = load_dataset(name)
+    order = np.random.default_rng(0).permutation(len(data.ranks))[:4000]
+
+    def errors(absurd):
+        X, ranks = data.X[order].copy(), data.ranks[order]
+        X[absurd, :4] = -9999.0
+        scaling.learn_dense(np.zeros((scaling.N_STATE_ROWS, X.shape[1])), X)
+        learner = LinearLearner(X.shape[1], ranks.max(), average=True)
+        calibration = Calibration(ranks.max())
+        predicted = learner.learn_many(X, ranks, predict=True, calibration=calibration)
+        return np.abs(predicted - ranks)
+
+    clean = errors([])
+    for place in (6, 10, 30, 100, 300, 1000, 2000, 3000):
+        after = slice(place + 100, None)
+        assert errors([place])[after].mean() < 1.02 * clean[after].mean(), place
 
 
 @both(scaling.scale_dense)

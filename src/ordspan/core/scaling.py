@@ -18,7 +18,7 @@ EVERY_ROW, SELDOM = 1024, 64
 """The factor is updated with each of the first EVERY_ROW rows, and every SELDOM rows after them: a
 root and a division for every value would take longer than learning it."""
 
-FEW_ROWS, LIMIT = 10, 10.0
+FEW_ROWS, LIMIT = 5, 8.0
 """After FEW_ROWS rows, a number more than LIMIT standard deviations away from the mean of the rows
 before it is clipped: one absurd row must not spoil the mean and the spread."""
 
