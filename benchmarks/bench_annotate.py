@@ -20,7 +20,7 @@ import polars as pl
 from measuring import command, judged_sentences, machine
 from ordspan.commands.jobs import AnnotateJob
 from ordspan.serving.annotate.items import open_folder
-from ordspan.serving.annotate.session import Note, Session, progress
+from ordspan.serving.annotate.session import Session
 
 GRADES = list(range(-4, 5))
 STOPS = (30, 50, 100, 150, 200)
@@ -43,18 +43,20 @@ def simulate(path: Path, seed: int, ends: np.ndarray, truth: np.ndarray) -> list
     with tempfile.TemporaryDirectory() as state:
         folder, items = open_folder(AnnotateJob(str(path), state=state, classes=GRADES, id="id"))
         session = Session(Path(state), items, msgspec.structs.replace(folder, seed=seed))
-        features, found = session.asker.features, []
+        features, found = session.features, []
         for number in range(1, STOPS[-1] + 1):
-            asked = session.ask("ann")
+            asked = session.ask(b'{"annotator": "ann"}')
             item = asked["item"]
-            note = Note(annotator="ann", item=item, asked_by=asked["asked_by"])
-            session.answer(str(number), note, *ends[item].tolist())
+            lower, upper = ends[item].tolist()
+            said = {"annotator": "ann", "key": str(number), "lower": lower, "upper": upper}
+            said |= {"item": item, "asked_by": asked["asked_by"]}
+            session.answer(msgspec.json.encode(said))
             if number in STOPS:
                 left = session.history.answered == 0
                 given = np.concatenate([ends[~left, 0], ends[~left, 1]])
                 constant = np.abs(truth[left] - int(np.median(given))).mean()
                 rank = session.engine.model.answer(features).rank
-                page = progress(session.history, items.encoder.recipe)
+                page = session.progress()
                 shown = page["error"][-1]["mae"], page["best_constant"]
                 found.append([np.abs(rank - truth)[left].mean(), constant, *shown])
         session.engine.close()

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from commands.tables import ask
 from ordspan.commands.models import read_table_model
 from ordspan.models.file import to_bytes
-from serving.served import ROW, empty, model_file, serving, standing
+from serving.served import ROW, empty, model_file, opened, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
 KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
@@ -321,23 +321,14 @@ def test_metrics_count_what_the_log_holds_after_a_restart_too(tmp_path):
             rows, error, contains, meets = slow_counts(events)
             assert 0 < contains < meets < rows
             assert [number(client, name) for name in COUNTS] == [rows, error, contains, meets]
-            assert number(client, "ordspan_running_mae") == pytest.approx(error / rows)
-            for bound, count in (("contains", contains), ("meets", meets)):
-                share = number(client, "ordspan_running_coverage", bound=bound)
-                assert share == pytest.approx(count / rows)
     assert rows == 72
 
 
-def test_a_model_without_calibration_has_no_ranges_and_no_coverage(tmp_path):
+def test_a_model_without_calibration_is_refused(tmp_path):
     model = empty()
     model.calibration = None
-    with serving(tmp_path, model) as client:
-        said = client.post("/predict", json={"a": 1, "b": 2}).json()
-        assert (said["range"], said["probabilities"]) == (None, None)
-        learned = client.post("/learn", json={"a": 1, "b": 2, "label": 3}).json()
-        assert learned == {"event": 1, "predicted": said["grade"], "range": None}
-        assert number(client, "ordspan_running_mae") == abs(said["grade"] - 3)
-        assert not families(client)["ordspan_running_coverage"].samples
+    with pytest.raises(ValueError, match="train it again with ordspan train"):
+        opened(tmp_path, model)
 
 
 def test_metrics_count_requests_by_path_and_status(tmp_path):

@@ -87,8 +87,9 @@ WRONG = {
     "model and grades": (("--model", "{tmp}/weak"), "either --model"),
     "one grade": (("--grades", "1"), "grades"),
     "words that are no column": (("--text", "c"), "'c'"),
-    "column twice": (("--columns", "a"), "twice"),
+    "column twice": (("--columns", "a"), "each column once"),
     "column named as the label": (("--columns", "label"), "'label'"),
+    "column with a quote": (("--columns", '5" disk'), "which no request can name"),
 }
 
 

@@ -187,7 +187,7 @@ def test_a_full_disk_refuses_labels_and_goes_on_when_there_is_room(folder):
 
 def test_a_full_database_is_said_so(tmp_path):
     engine = Engine(tmp_path, start("empty"))
-    engine._log._db.execute("PRAGMA max_page_count = 3")
+    engine.log._db.execute("PRAGMA max_page_count = 3")
     with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; free some disk"):
         engine.learn(lessons("empty", 300))
     assert engine.n_events == 0
@@ -268,7 +268,7 @@ def test_a_second_engine_on_a_folder_is_refused(folder):
 
 def test_a_log_that_another_process_holds_is_blamed_on_that_process(folder):
     engine = Engine(folder)
-    engine._log._db.execute("PRAGMA busy_timeout = 10")
+    engine.log._db.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(folder / "log.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LogError, match=r"locked; another process is writing to it"):

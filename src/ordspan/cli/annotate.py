@@ -75,5 +75,5 @@ def print_started(address: str, session: Session, secret: bool, json: bool) -> N
     say(f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.")
     if secret:
         say("The page asks for the secret; or append it to the address as /#token=SECRET.")
-    if session.asker.features is None:
+    if session.features is None:
         say("There is no column to learn from, so items come in random order, without a guess.")

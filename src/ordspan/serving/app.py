@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
-from threading import Lock
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+import numpy as np
+from prometheus_client import CollectorRegistry, Histogram, Metric, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 import ordspan
 from ordspan.labels.amounts import range_ends
 from ordspan.models.file import to_bytes
-from ordspan.serving.engine import COVERAGE, LOG, Engine
-from ordspan.serving.http import UNAVAILABLE, Application
-from ordspan.serving.log import LEARN, Event, Log
+from ordspan.serving.engine import COVERAGE, Engine
+from ordspan.serving.http import UNAVAILABLE, Application, always
+from ordspan.serving.log import LEARN, Event
 from ordspan.serving.records import (
     REQUEST,
     Key,
@@ -40,7 +40,6 @@ HEALTH, DOCS = "/health", "/openapi.json"
 MANY_BYTES = 1 << 17  # larger bodies are predicted in a thread, so that small ones are not delayed
 MOST_WAITING = 20_000
 AT_ONCE = 5_000  # rows from which no more requests are added to one write to disk
-WINDOW = 1000  # events in the running averages
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COUNTERS = {
     "ordspan_learned_rows": "Rows learned.",
@@ -85,13 +84,15 @@ def make_app(
         "POST /learn": service.learn,
         "POST /undo": service.undo,
         "GET /model": service.model,
-        "GET /metrics": service.metrics_text,
+        "GET /metrics": service.metrics.text,
         f"GET {HEALTH}": service.health,
     }
     about = describe(engine, routes)
     welcome = about["info"] | {"docs": DOCS, "requests": [*about["paths"]]}
+    for path, content in (("/", welcome), ("/docs", RedirectResponse(DOCS)), (DOCS, about)):
+        routes[f"GET {path}"] = always(content)
     return Application(
-        routes | {"GET /": welcome, "GET /docs": RedirectResponse(DOCS), f"GET {DOCS}": about},
+        routes,
         service.close,
         token=token,
         public=[HEALTH],
@@ -115,12 +116,12 @@ class Service:
         self.grades: list[Any] = engine.model.classes_.tolist()
         self.names = [str(grade) for grade in self.grades]
         self.starts, self.ends = range_ends(self.grades)
-        self.n_waiting, self._ending = 0, False
+        self.n_waiting = 0
         self._line: deque[tuple[Sequence[Event], asyncio.Future[Any]]] = deque()
         self._work: asyncio.Task[None] | None = None
-        self.metrics = Metrics(engine.folder / LOG, lambda: self.n_waiting)
+        self.metrics = Metrics(engine, lambda: self.n_waiting)
 
-    async def predict(self, body: bytes, coverage: str = str(COVERAGE)) -> Any:
+    async def predict(self, body: bytes, *, coverage: str = str(COVERAGE)) -> Any:
         """Predict grade, probabilities and range of a record or a list of records."""
         try:
             share = float(coverage)
@@ -132,23 +133,21 @@ class Service:
 
     def _predictions(self, body: bytes, coverage: float) -> Any:
         model, (records, alone) = self.engine.model, self.reader.read(body)
-        features = model.encoder.features(*self.reader.arrays(records))
-        score = model.learner.latent(features)
-        low_high_chances: list[Any] = [[None] * len(records)] * 3
-        if (calibration := model.calibration) is not None:
-            arrays = *calibration.ranges(score, coverage), calibration.probabilities(score)
-            low_high_chances = [array.tolist() for array in arrays]
+        score = model.learner.latent(model.encoder.features(*self.reader.arrays(records)))
+        calibration = model.needed_calibration()
+        low_high, chances = calibration.ranges(score, coverage), calibration.probabilities(score)
+        arrays = model.ranks(score), score, *low_high, chances
         answers = [
             {
                 "grade": self.grades[rank - 1],
                 "rank": rank,
                 "score": value,
-                "range": self._in_grades(low, high),
-                "probabilities": chance and dict(zip(self.names, chance, strict=True)),
+                "range": [self.starts[low - 1], self.ends[high - 1]],
+                "probabilities": dict(zip(self.names, chance, strict=True)),
             }
             | self.reader.unseen(record)
-            for rank, value, low, high, chance, record in zip(
-                model.ranks(score).tolist(), score.tolist(), *low_high_chances, records, strict=True
+            for record, rank, value, low, high, chance in zip(
+                records, *(array.tolist() for array in arrays), strict=True
             )
         ]
         return answers[0] if alone else answers
@@ -163,8 +162,8 @@ class Service:
         answers = [
             {
                 "event": event.id,
-                "predicted": self.grades[(event.predicted or 1) - 1],
-                "range": self._in_grades(event.low, event.high),
+                "predicted": self.grades[event.predicted - 1],
+                "range": [self.starts[event.low - 1], self.ends[event.high - 1]],
             }
             | ({} if event.extra == "{}" else msgspec.json.decode(event.extra))
             | self.reader.unseen(record)
@@ -172,12 +171,9 @@ class Service:
         ]
         return answers[0] if alone else answers
 
-    def _in_grades(self, low: int | None, high: int | None) -> Any:
-        return low and high and [self.starts[low - 1], self.ends[high - 1]]
-
     async def _queue(self, labels: Sequence[Event]) -> list[Event]:
         """Learn in order, all or nothing; the events are on disk when this returns."""
-        if self._ending or self.n_waiting + len(labels) > self.most_waiting:
+        if self.n_waiting + len(labels) > self.most_waiting:
             raise RequestError(
                 f"{self.n_waiting:,} of at most {self.most_waiting:,} rows are waiting to be "
                 "learned; try again in a moment",
@@ -227,68 +223,53 @@ class Service:
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
-    def metrics_text(self) -> Response:
-        """Rows, error, coverage, latency and queue length, for Prometheus."""
-        return Response(self.metrics.text(self.engine.n_events), media_type=CONTENT_TYPE_LATEST)
-
     async def health(self) -> Any:
         """Whether the service is ready; needs no token."""
         return {"ready": True}
 
     async def close(self) -> None:
         """Learn the rest of the queue, then release the state folder."""
-        self._ending = True
         if self._work is not None:
             await self._work
-        self.metrics.close()
         await asyncio.to_thread(self.engine.close)
 
 
-class Metrics:
+class Metrics(Collector):
     """Counts of rows, error, coverage and latency; rows are counted in the log when asked for.
 
     Parameters
     ----------
-    path : Path
-        The log; it has its own connection, so that a write to disk is not waited for.
+    engine : Engine
+        The log is read up to its last event.
     waiting : callable
         Returns the number of rows waiting to be learned.
     """
 
-    def __init__(self, path: Path, waiting: Callable[[], int]) -> None:
-        self._log, self._lock, self._last = Log(path), Lock(), 0
+    def __init__(self, engine: Engine, waiting: Callable[[], int]) -> None:
+        self._engine, self._waiting = engine, waiting
+        self._counted = 0, np.zeros(4)  # the last event of the sums, and the sums up to it
         r = self._registry = CollectorRegistry()
-        self._counters = [Counter(name, about, registry=r) for name, about in COUNTERS.items()]
-        gauge, last = partial(Gauge, registry=r), f"over the last {WINDOW:,} labels"
-        self._mae = gauge("ordspan_running_mae", f"Mean distance {last}.")
-        about = f"Share {last}; the coverage of the true grade lies between the two bounds."
-        self._coverage = gauge("ordspan_running_coverage", about, ["bound"])
-        gauge("ordspan_queue_rows", "Rows waiting to be learned.").set_function(waiting)
+        r.register(self)
         name, labels = "ordspan_request_seconds", ["path", "status"]
-        self._seconds = Histogram(name, "Time to respond.", labels, buckets=BUCKETS, registry=r)
+        self._seconds = Histogram(name, "Time to respond.", labels, registry=r, buckets=BUCKETS)
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Add a request to the histogram of response times."""
         self._seconds.labels(path, str(status)).observe(seconds)
 
-    def text(self, last: int) -> bytes:
-        """All metrics as text, up to an event."""
-        with self._lock:
-            totals = self._log.totals(self._last, last)
-            for counter, amount in zip(self._counters, totals, strict=False):
-                counter.inc(amount)
-            self._last = max(self._last, last)
-            rows, error, contains, meets, ranges = self._log.totals(last - WINDOW, last)
-            if rows:
-                self._mae.set(error / rows)
-            if ranges:
-                self._coverage.labels("contains").set(contains / ranges)
-                self._coverage.labels("meets").set(meets / ranges)
-            return generate_latest(self._registry)
+    def text(self) -> Response:
+        """Rows, error, coverage, latency and queue length, for Prometheus."""
+        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
-    def close(self) -> None:
-        """Close the log."""
-        self._log.close()
+    def collect(self) -> Iterator[Metric]:
+        """All metrics but the latency."""
+        (before, sums), last = self._counted, self._engine.n_events
+        self._counted = last, sums + self._engine.log.totals(before, last)
+        for (name, about), total in zip(COUNTERS.items(), self._counted[1], strict=True):
+            yield CounterMetricFamily(name, about, total)
+        yield GaugeMetricFamily(
+            "ordspan_queue_rows", "Rows waiting to be learned.", self._waiting()
+        )
 
 
 def describe(engine: Engine, routes: dict[str, Any]) -> dict[str, Any]:

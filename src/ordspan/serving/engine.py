@@ -54,8 +54,6 @@ def empty_model(classes: Any, columns: Sequence[str], text: Sequence[str] = ()) 
     """
     if unknown := [name for name in text if name not in columns]:
         raise ValueError(f"the text column {unknown[0]!r} is not one of the columns")
-    if twice := [name for place, name in enumerate(columns) if name in columns[:place]]:
-        raise ValueError(f"column {twice[0]!r} is named twice")
     numbers = tuple(name for name in columns if name not in text)
     recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
     return untrained(Encoder(recipe), classes, scaled_online=True)
@@ -107,20 +105,15 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
     online = model.recipe.standardise and model.training["settings"].get("scaled_on_the_way")
     scaled = X.copy() if online else X
     features = model.encoder.features(scaled, table, learn=bool(online))
-    rows, calibration = model.learner.rows(features, lower, upper), model.calibration
+    rows, calibration = model.learner.rows(features, lower, upper), model.needed_calibration()
+    scores = np.empty(len(events))
+    model.learner.learn(rows, scores_before=scores)
     model.training["rows"] += len(events)
-    if calibration is None:
-        ranks: Any = model.learner.learn(rows, predict=True)
-        predicted = [(rank, None, None) for rank in ranks.tolist()]
-    else:
-        scores = np.empty(len(events))
-        model.learner.learn(rows, scores_before=scores)
-        low, high = calibration.ranges(scores, COVERAGE)
-        ranks = calibration.observe(scores, rows.lower, rows.upper, predict=True)
-        ends = np.minimum(low, ranks), np.maximum(high, ranks)
-        predicted = list(zip(*(one.tolist() for one in (ranks, *ends)), strict=True))
+    low, high = calibration.ranges(scores, COVERAGE)
+    rank: Any = calibration.observe(scores, rows.lower, rows.upper, predict=True)
+    predicted = np.array([rank, np.minimum(low, rank), np.maximum(high, rank)]).T.tolist()
     learned = [
-        Event(*event[:7], *ranks, *event[10:])
+        Event._make((*event[:7], *ranks, *event[10:]))
         for event, ranks in zip(events, predicted, strict=True)
     ]
     if online:
@@ -140,11 +133,10 @@ def copy_model(model: TableModel) -> TableModel:
         encoder=Encoder(model.recipe, model.encoder.state.copy()),
         learner=copy(model.learner),
         training=dict(model.training),
-        calibration=copy(model.calibration),
+        calibration=copy(model.needed_calibration()),
     )
     copied.learner.adopt_state(model.learner.state.copy())
-    if copied.calibration is not None:
-        copied.calibration.state = copied.calibration.state.copy()
+    copied.needed_calibration().state = model.needed_calibration().state.copy()
     return copied
 
 
@@ -152,9 +144,8 @@ def warm_up(model: TableModel) -> None:
     """Compile what predicting and learning need, on a copy, so that no request waits for it."""
     reader, trial = RecordReader(model), copy_model(model)
     values = [*example_record(model.recipe).values()]
-    answer = trial.answer(trial.encoder.features(*reader.arrays([values])), COVERAGE)
-    if trial.calibration is not None:
-        trial.calibration.probabilities(answer.score)
+    score = trial.answer(trial.encoder.features(*reader.arrays([values])), COVERAGE).score
+    trial.needed_calibration().probabilities(score)
     if model.kind != ESTIMATORS[SVM]:
         row = msgspec.json.encode(values).decode()
         learn(trial, reader, [Event(0, LEARN, None, 0.0, row, 1, 1)])
@@ -208,7 +199,8 @@ class Engine:
                     "with that one, or choose another state folder"
                 )
             self._base = read_table_model(base)
-            self._log = opened.enter_context(closing(Log(self.folder / LOG)))
+            self._base.needed_calibration()  # refused without one
+            self.log = opened.enter_context(closing(Log(self.folder / LOG)))
             self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
             self.reader = RecordReader(self._base)
             self._publish(self._rebuilt())
@@ -216,8 +208,8 @@ class Engine:
 
     def _rebuilt(self) -> TableModel:
         """The model after the last event."""
-        model, self._saved, last = copy_model(self._base), 0, self._log.last
-        undone = {event.undoes: event.id for event in self._log.select("undoes IS NOT NULL")}
+        model, self._saved, last = copy_model(self._base), 0, self.log.last
+        undone = {event.undoes: event.id for event in self.log.select("undoes IS NOT NULL")}
         self._undone = set(undone)
         with suppress(ModelFileError, KeyError):  # damaged; rebuild from the log
             if snapshot := self._snapshot.read(TableModel, dict[str, Count]):
@@ -230,14 +222,14 @@ class Engine:
                     )
                 if not any(event and event <= saved < undo for event, undo in undone.items()):
                     model, self._saved = snapshot[0], saved
-        events = self._log.select("kind = ? AND id > ?", LEARN, self._saved)
+        events = self.log.select("kind = ? AND id > ?", LEARN, self._saved)
         left = (event for event in events if event.id not in self._undone)
         while some := list(islice(left, PORTION)):
             try:
                 learn(model, self.reader, some)
             except (ValueError, TypeError, IndexError) as error:
                 raise FileError(
-                    f"{self._log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
+                    f"{self.log.path}: events {some[0].id} to {some[-1].id} cannot be learned "
                     f"again ({error}); the file is damaged, restore it from a backup"
                 ) from error
         return model
@@ -273,32 +265,31 @@ class Engine:
 
     def _learn(self, labels: Sequence[Event]) -> list[Event]:
         """Learn new labels on a copy of the model, write their events, and publish the copy."""
-        keys = [label.key for label in labels if label.key is not None]
-        known = self._log.with_keys(keys) if keys else {}
+        known = self.log.with_keys([label.key for label in labels if label.key is not None])
+        first, now = self.log.last + 1, time.time()
         new: list[Event] = []
-        ids, now = [], time.time()
+        events = []
         for number, label in enumerate(labels, 1):
-            event = known.get(label.key) if label.key is not None else None
+            event = known.get(label.key)
             if event is None:
-                event = label._replace(id=self._log.last + len(new) + 1, time=now)
+                event = label._replace(id=first + len(new), time=now)
                 new.append(event)
-                known[label.key] = event
+                if label.key is not None:
+                    known[label.key] = event
             elif event.id in self._undone or event[4:7] != label[4:7]:  # the row and its label
                 raise RequestError(
                     f"record {number}: the key {label.key!r} belongs to another label, or to one "
                     "that was undone; use a different key for each label",
                     409,
                 )
-            ids.append(event.id)
-        events = {event.id: event for event in known.values()}
+            events.append(event)
         if new:
             model = self._writable_copy()
             new = learn(model, self.reader, new)
-            self._log.append(new)
+            self.log.append(new)
             self._publish(model, (self._training, ref(self.model), new))
             self._save_if_due(self.every)
-        events |= {event.id: event for event in new}
-        return [events[number] for number in ids]
+        return [event if event.id < first else new[event.id - first] for event in events]
 
     def _publish(self, model: TableModel, spare: Any = None) -> None:
         """Replace the model; whoever holds the last one keeps it as it was."""
@@ -320,14 +311,14 @@ class Engine:
     def undo(self, number: int, key: str | None = None) -> Event:
         """Undo an event: the model is rebuilt from the log without it; once more does nothing."""
         with self._lock:
-            done = next(self._log.select("undoes = ?", number), None)
+            done = next(self.log.select("undoes = ?", number), None)
             return done or self.note(UNDO, key, undoes=number)
 
     def note(self, kind: str, key: str | None, **more: Any) -> Event:
         """Write an event without a row."""
         with self._lock:
-            event = Event(self._log.last + 1, kind, key, time.time(), "", **more)
-            self._log.append([event])
+            event = Event(self.log.last + 1, kind, key, time.time(), "", **more)
+            self.log.append([event])
             if kind == UNDO:
                 self._publish(self._rebuilt())
             self._save_if_due(self.every)
@@ -335,25 +326,25 @@ class Engine:
 
     def _save_if_due(self, every: int) -> None:
         """Write a snapshot after a number of events; the log is complete without it."""
-        if self._log.last - self._saved >= every:
+        if self.log.last - self._saved >= every:
             with suppress(OSError):
-                self._snapshot.write(self.model, {"events": self._log.last})
-                self._saved = self._log.last
+                self._snapshot.write(self.model, {"events": self.log.last})
+                self._saved = self.log.last
 
     @property
     def n_events(self) -> int:
         """Number of the last event, 0 before the first."""
-        return self._log.last
+        return self.log.last
 
     def events(self) -> list[Event]:
         """All events of the log, undone ones among them."""
         with self._lock:
-            return list(self._log.select("TRUE"))
+            return list(self.log.select("TRUE"))
 
     def with_key(self, key: str) -> Event | None:
         """The event with a key, if there is one."""
         with self._lock:
-            return self._log.with_keys([key]).get(key)
+            return self.log.with_keys([key]).get(key)
 
     def close(self) -> None:
         """Write a snapshot and release the folder."""

@@ -73,16 +73,21 @@ def as_json(content: Any, status: int = 200) -> Response:
     return Response(body, status, MORE_HEADERS.get(status), "application/json")
 
 
+def always(content: Any) -> Callable[[], Any]:
+    """A handler whose answer never changes."""
+    return lambda: content
+
+
 class Application:
     """An ASGI application: every request is checked, handled, and answered with safe headers.
 
     Parameters
     ----------
     routes : dict
-        Answers by method and path, such as "POST /learn": a response, what is to be sent as JSON,
-        or a function that returns either, in a thread if it is no coroutine. It takes the body of
-        a POST, and parameters of the address by name; its `ValueError` becomes an answer that says
-        what is wrong.
+        Handlers by method and path, such as "POST /learn"; one that is no coroutine runs in a
+        thread. It takes the body of a POST, and returns a response or what is to be sent as JSON.
+        Its keyword-only arguments are parameters of the address. Its `ValueError` becomes an
+        answer that says what is wrong.
     close : callable
         Awaited on shutdown.
     token : str, optional
@@ -95,7 +100,7 @@ class Application:
 
     def __init__(
         self,
-        routes: Mapping[str, Any],
+        routes: Mapping[str, Callable[..., Any]],
         close: Callable[[], Awaitable[None]],
         *,
         token: str | None = None,
@@ -148,63 +153,44 @@ class Application:
         await response(scope, receive, send)
 
     async def _content(self, scope: Any, receive: Any) -> Any:
-        """What the handler of a request returns."""
-        reading, path, headers = scope["method"] in ("GET", "HEAD"), scope["path"], scope["headers"]
-        self._check(path, reading, dict(headers))
-        if path not in self._paths:
-            raise RequestError(f"there is no {brief(path)} here", 404)
-        method = "GET" if reading else scope["method"]
-        if (method, path) not in self._routes:
-            raise RequestError(f"{path} does not take {scope['method']}", 405)
-        handler = self._routes[method, path]
-        query: dict[str, str] = {}
-        if text := scope["query_string"]:
-            query = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
-        works = callable(handler) and not isinstance(handler, Response)
-        names = inspect.signature(handler).parameters if query and works else ()
-        if unknown := [name for name in query if name not in names or name == "body"]:
-            raise RequestError(f"{REQUEST}: unknown parameter {brief(unknown[0])}; remove it")
-        if not works:
-            return handler
-        bodies = [] if reading else [await read_body(receive)]
-        if inspect.iscoroutinefunction(handler):
-            return await handler(*bodies, **query)
-        return await run_in_threadpool(handler, *bodies, **query)
-
-    def _check(self, path: str, reading: bool, headers: Mapping[bytes, bytes]) -> None:
-        """Refuse a request by its headers; its body is not read then."""
+        """What the handler of a request returns; a body is only read if the headers are right."""
+        method, path, headers = scope["method"], scope["path"], dict(scope["headers"])
+        reading = method in ("GET", "HEAD")
         if self._expected is not None and path not in self._public:
             token = headers.get(b"authorization", b"")
             if not hmac.compare_digest(token, self._expected):
                 raise RequestError(
                     "send the token of this service as Authorization: Bearer TOKEN", 401
                 )
-        if reading:
-            return
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if kind != b"application/json":
+        if not reading and kind != b"application/json":
             # pages of other sites can send other types from a browser without a preflight
             raise RequestError("send JSON, with Content-Type: application/json", 415)
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit():
-            check_size(int(length))
-
-
-def check_size(size: int) -> None:
-    """Refuse a body that is too large."""
-    if size > MAX_BODY_BYTES:
-        most = f"{MAX_BODY_BYTES:,}"
-        raise RequestError(f"the body has more than {most} bytes; send fewer rows", 413)
+        if path not in self._paths:
+            raise RequestError(f"there is no {brief(path)} here", 404)
+        handler = self._routes.get(("GET" if reading else method, path))
+        if handler is None:
+            raise RequestError(f"{path} does not take {method}", 405)
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        known: Any = getattr(handler, "__kwdefaults__", None) or ()
+        if unknown := [name for name in query if name not in known]:
+            raise RequestError(f"{REQUEST}: unknown parameter {brief(unknown[0])}; remove it")
+        bodies = [] if reading else [await read_body(receive)]
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*bodies, **query)
+        return await run_in_threadpool(handler, *bodies, **query)
 
 
 async def read_body(receive: Any) -> bytes:
-    """The body of a request, in as many messages as it comes."""
+    """The body of a request, in as many messages as it comes; no more of it than is allowed."""
     body, more = b"", True
     while more:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        check_size(len(body))
+        if len(body) > MAX_BODY_BYTES:
+            message = f"the body has more than {MAX_BODY_BYTES:,} bytes; send fewer rows"
+            raise RequestError(message, 413)
     return body
 
 
@@ -239,11 +225,9 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once only if the protocol is named
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(config.backlog)
+    with socket.create_server((host, port), family=family, backlog=config.backlog) as listening:
+        # connections inherit it: small answers are sent at once
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         shown = f"[{host}]" if ":" in host else host
         started(f"http://{shown}:{listening.getsockname()[1]}")
         uvicorn.Server(config).run([listening])

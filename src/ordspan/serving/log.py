@@ -29,9 +29,8 @@ CREATE TABLE events (
 ) STRICT
 """
 TOTALS = f"""
-SELECT count(*), coalesce(sum(max(lower - predicted, predicted - upper, 0)), 0),
-    coalesce(sum(low <= lower AND upper <= high), 0),
-    coalesce(sum(low <= upper AND lower <= high), 0), count(low)
+SELECT count(*), total(max(lower - predicted, predicted - upper, 0)),
+    total(low <= lower AND upper <= high), total(low <= upper AND lower <= high)
 FROM events WHERE kind = '{LEARN}' AND id > ? AND id <= ? AND id NOT IN
     (SELECT undoes FROM events WHERE undoes IS NOT NULL)
 """
@@ -60,11 +59,11 @@ class Event(NamedTuple):
     key: str | None
     time: float
     values: str  # JSON, in the order of the model's columns
-    lower: int | None = None
-    upper: int | None = None
-    predicted: int | None = None  # before it was learned
-    low: int | None = None  # 90 % range before it was learned, if calibrated
-    high: int | None = None
+    lower: int = 0
+    upper: int = 0
+    predicted: int = 0  # before it was learned
+    low: int = 0  # 90 % range before it was learned
+    high: int = 0
     undoes: int | None = None  # id of the event that is undone
     extra: str = "{}"  # JSON, application data
 
@@ -125,14 +124,15 @@ class Log:
         some = self.select("key IN (SELECT value FROM json_each(?))", json.dumps(keys))
         return {event.key: event for event in some}
 
-    def totals(self, after: int, last: int) -> list[int]:
+    def totals(self, after: int, last: int) -> tuple[int, float, float, float]:
         """Sums over the labels of some events, without those that were undone.
 
         Labels, distances from the prediction to them, predicted ranges that contain the whole
-        label, that contain any grade of it, and all predicted ranges.
+        label, and that contain any grade of it.
         """
         with self._errors():
-            return list(self._one(TOTALS, after, last))
+            totals: tuple[int, float, float, float] = self._one(TOTALS, after, last)
+            return totals
 
     def close(self) -> None:
         """Close the file."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -77,12 +78,14 @@ def _count_names(text: bytes) -> int:
 
 
 def check_names(recipe: Recipe) -> None:
-    """Refuse a model with columns named like the label or key of a request."""
-    if clash := [name for name in recipe.columns if name in (*ROLES, KEY)]:
-        raise ValueError(
-            f"the model has a column {clash[0]!r}, a name that requests use for the label or its "
-            "key; rename the column and retrain the model"
-        )
+    """Refuse a model with columns that a request cannot name."""
+    for name in recipe.columns:
+        if name in (*ROLES, KEY) or json.dumps(name, ensure_ascii=False) != f'"{name}"':
+            raise ValueError(
+                f"the model has a column {name!r}, which no request can name: {', '.join(ROLES)} "
+                f"and {KEY} are the label and its key, and quotes, backslashes and control "
+                "characters are not allowed; rename the column and retrain the model"
+            )
 
 
 class RecordReader:
@@ -108,16 +111,8 @@ class RecordReader:
         others: dict[str, Any] = dict.fromkeys(model.training["left_out"], Any)
         others |= {name: Label if role == "label" else Grade for name, role in self._roles.items()}
         others |= {KEY: Key | None}
-        self._others = [name for name in others if name not in columns]
-        self._n, names = len(columns), [*columns, *self._others]
-        types: list[Any] = [(kind,) for kind in columns.values()]
-        types += [(others[name] | UnsetType, UNSET) for name in self._others]
-        fields = [(f"c{at}", *kind) for at, kind in enumerate(types)]
-        rename = {f"c{at}": name for at, name in enumerate(names)}
-        self.type: Any = msgspec.defstruct(
-            "Record", fields, rename=rename, forbid_unknown_fields=True, kw_only=True
-        )
-        self._body = self.type | GenericAlias(list, self.type)
+        self._columns = columns
+        self._others = {name: others[name] for name in others if name not in columns}
         self._rows: Any = GenericAlias(list, GenericAlias(tuple, (*columns.values(),)))
         self._words = [
             (len(self.recipe.numbers) + at, name, frozenset(words))
@@ -131,9 +126,22 @@ class RecordReader:
         )
         self._ends = lru_cache(4096, typed=True)(self._read_ends)  # most labels repeat
 
+    @cached_property
+    def type(self) -> Any:
+        """The declared record: every column of the model, and what may be sent besides."""
+        fields: list[Any] = [(kind,) for kind in self._columns.values()]
+        fields += [(kind | UnsetType, UNSET) for kind in self._others.values()]
+        return msgspec.defstruct(
+            "Record",
+            [(f"c{at}", *kind) for at, kind in enumerate(fields)],
+            rename={f"c{at}": name for at, name in enumerate((*self._columns, *self._others))},
+            forbid_unknown_fields=True,
+            kw_only=True,
+        )
+
     def read(self, body: bytes) -> tuple[list[tuple[Any, ...]], bool]:
         """Records of a request body, and whether it was a single one instead of a list."""
-        content = decoded(body, self._body)
+        content = decoded(body, self.type | GenericAlias(list, self.type))
         records = content if isinstance(content, list) else [content]
         if not records:
             raise RequestError(f"{REQUEST} is an empty list; send at least one record")
@@ -143,7 +151,7 @@ class RecordReader:
         """A record as an event to learn."""
         other = {
             name: value
-            for name, value in zip(self._others, record[self._n :], strict=True)
+            for name, value in zip(self._others, record[len(self._columns) :], strict=True)
             if value is not UNSET
         }
         label = {self._roles[name]: other[name] for name in other if name in self._roles}
@@ -155,7 +163,7 @@ class RecordReader:
             ends = self._ends(label.get("label", (label.get("lower"), label.get("upper"))))
         except ValueError as error:
             raise RequestError(f"{REQUEST}, record {number}: {error}") from None
-        text = msgspec.json.encode(record[: self._n]).decode()
+        text = msgspec.json.encode(record[: len(self._columns)]).decode()
         return Event(0, LEARN, other.get(KEY), 0.0, text, *ends)
 
     def _read_ends(self, label: Any) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def begin(folder, path=None, grades=None, **options):
     remembered, items = open_folder(
         AnnotateJob(items, state=str(folder), classes=grades, **options)
     )
-    return Session(folder, items, remembered)
+    return Session(folder, items, remembered, options.get("guess", "half"))
 
 
 class Caller:
@@ -90,16 +90,17 @@ class Events:
     def __init__(self):
         self.all = []
 
-    def _add(self, kind, extra=None, undoes=None, ranks=(None,) * 5):
+    def _add(self, kind, extra=None, undoes=None, ranks=(0,) * 5):
         event = Event(
             len(self.all) + 1, kind, None, 0.0, "", *ranks, undoes, json.dumps(extra or {})
         )
         self.all.append(event)
         return event
 
-    def learn(self, item, lower, upper=None, predicted=1, low=None, high=None, **extra):
+    def learn(self, item, lower, upper=None, predicted=1, low=1, high=1, tests=True, **extra):
         ranks = (lower, lower if upper is None else upper, predicted, low, high)
-        return self._add("learn", {"item": item, "annotator": "ann"} | extra, ranks=ranks)
+        extra = {"item": item, "annotator": "ann", "tests": tests} | extra
+        return self._add("learn", extra, ranks=ranks)
 
     def skip(self, item, **extra):
         return self._add("skip", {"item": item, "annotator": "ann"} | extra)

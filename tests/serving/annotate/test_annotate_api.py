@@ -75,7 +75,8 @@ def test_the_model_earns_its_guess_and_half_is_then_asked_where_it_is_least_sure
     assert {one["show_guess"] for one in guessed} == {True, False}
     assert all(one["asked_by"] == "random" for one in asked if not one["guess"])
     for one in guessed:
-        assert 1 <= one["guess"]["lower"] <= one["guess"]["grade"] <= one["guess"]["upper"] <= 5
+        low, high, rank = one["guess"]
+        assert 1 <= low <= rank <= high <= 5
     assert caller.next() == {"item": None, "answered": 80, "left": 0}
     told = caller.call("/api/progress").json()
     assert told["items_answered"] == 80

@@ -40,13 +40,13 @@ def test_every_answer_that_holds_is_a_row(answered, tmp_path):
     assert export(answered, tmp_path / "labels.csv") == 130
     table = pl.read_csv(tmp_path / "labels.csv")
     assert table.columns == [*FIRST, "size", "age"]
-    said = [one for one in answered.history.replies.values() if one.event.kind == "learn"]
+    said = [one for one in answered.history.replies.values() if one[0].kind == "learn"]
     items = pl.read_csv(answered.items.path)
-    for row, one in zip(table.iter_rows(named=True), said, strict=True):
-        item = items.row(one.note.item, named=True)
-        assert (row["lower"], row["upper"]) == one.ends
-        assert (row["annotator"], row["seconds"]) == (one.note.annotator, 2.0)
-        assert row["asked_by"] == one.note.asked_by
+    for row, (event, note) in zip(table.iter_rows(named=True), said, strict=True):
+        item = items.row(note.item, named=True)
+        assert (row["lower"], row["upper"]) == (event.lower, event.upper)
+        assert (row["annotator"], row["seconds"]) == (note.annotator, 2.0)
+        assert row["asked_by"] == note.asked_by
         assert (row["item"], row["size"], row["age"]) == (item["id"], item["size"], item["age"])
 
 
@@ -120,7 +120,7 @@ def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
     path.write_text(path.read_text().replace("Graz", "=1+1"))
     session = begin(tmp_path / "state", path)
     Caller(session).answer_many(ranks, 20, "-ann")
-    items = [session.items.key(one.note.item) for one in session.history.replies.values()]
+    items = [session.items.key(note.item) for _, note in session.history.replies.values()]
     assert items[0].startswith("x")
     session.engine.close()
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

@@ -183,12 +183,12 @@ def test_take_back_shows_the_item_with_its_answer(fake, open_page):
 
 def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
     fake.grades, fake.show_guess = list("abcde"), True
-    fake.guess = {"lower": 2, "upper": 3, "grade": 3}
+    fake.guess = [2, 3, 3]
     page = open_page()
     expect(page.locator("#guess-words")).to_contain_text("b to c")
     press(page, "h")
     ready(page, 2)
-    fake.guess = {"lower": 2, "upper": 5, "grade": 3}
+    fake.guess = [2, 5, 3]
     page.click("#lower")
     ready(page, 3)
     expect(page.locator("#higher")).to_be_hidden()  # there is nothing above it
@@ -197,11 +197,11 @@ def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
     assert fake.labels() == [(4, 5), (1, 1)]
     assert [given["via"] for given in fake.given] == ["higher", "lower"]
     assert {given["shown"] for given in fake.given} == {True}
-    assert fake.given[0]["guess"] == {"lower": 2, "upper": 3, "grade": 3}
+    assert fake.given[0]["guess"] == [2, 3, 3]
 
 
 def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
-    fake.guess = {"lower": 1, "upper": 1, "grade": 1}
+    fake.guess = [1, 1, 1]
     page = open_page()
     marker = page.locator(".marker")
     expect(marker).to_be_hidden()
@@ -234,7 +234,7 @@ def test_texts_are_shown_as_texts(fake, open_page):
     fake.grades = [HOSTILE, TURNED, "high"]
     cells = [{"name": HOSTILE, "kind": kind, "value": HOSTILE} for kind in ("text", "number")]
     fake.items = [[*cells, {"name": "empty", "kind": "text", "value": ""}]]
-    fake.guess, fake.show_guess = {"lower": 1, "upper": 2, "grade": 1}, True
+    fake.guess, fake.show_guess = [1, 2, 1], True
     page = open_page(name=HOSTILE)
     press(page, "1", "Shift+ArrowRight")
     shows(page, "#chosen", f"{HOSTILE} to {TURNED}")

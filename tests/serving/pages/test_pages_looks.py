@@ -56,7 +56,7 @@ def check_fits_a_phone_and_a_thumb(page):
 @pytest.mark.parametrize("grades", [["bad", "good"], LIKERT, HUNDRED, ["w" * 200] * 7], ids=len)
 def test_an_item_fits_a_phone_and_a_thumb(fake, open_page, grades):
     fake.grades, fake.items = grades, [CELLS]
-    fake.guess, fake.show_guess = {"lower": 2, "upper": 2, "grade": 2}, True
+    fake.guess, fake.show_guess = [2, 2, 2], True
     page = open_page(**PHONE)
     check_fits_a_phone_and_a_thumb(page)  # with the handles at the ends of the scale
     press(page, "1", "Shift+ArrowRight")
@@ -87,7 +87,7 @@ def violations(page, axe):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_where_people_annotate(fake, open_page, axe, scheme):
     fake.items = [CELLS]
-    fake.guess, fake.show_guess = {"lower": 1, "upper": 2, "grade": 2}, True
+    fake.guess, fake.show_guess = [1, 2, 2], True
     page = open_page(color_scheme=scheme)
     assert violations(page, axe) == []
     press(page, "2", "?")

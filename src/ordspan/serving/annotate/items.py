@@ -94,6 +94,10 @@ class Items:
         numbers = [None if np.isnan(x) else float(x) for x in self.X[item]]
         return [*numbers, *(self.words.row(item) if self.words.width else ())]
 
+    def features(self) -> Any:
+        """Features of all items."""
+        return self.encoder.features(self.X.copy(), self.words)
+
     def image(self, item: int, cell: int) -> tuple[bytes, str] | None:
         """Content and type of the image in a cell, or None."""
         column = self.table.columns[cell] if 0 <= cell < self.table.width else ""

@@ -6,23 +6,23 @@ And its progress: speed, error, ranges, agreement, and anchoring on guesses.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import polars as pl
 from msgspec import Meta
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from starlette.responses import Response
 
 from ordspan.core.measures import distance
-from ordspan.models.table import TableModel
 from ordspan.serving.annotate.items import Folder, Items, can_learn
 from ordspan.serving.engine import BASE, COVERAGE, Engine, untrained
-from ordspan.serving.log import LEARN, SKIP, UNDO, Event
-from ordspan.serving.records import RequestError
+from ordspan.serving.log import LEARN, SKIP, Event
+from ordspan.serving.records import Key, RequestError, decoded
 from ordspan.tables.encoder import Recipe
 from ordspan.tables.rows import FileError
 
@@ -30,18 +30,16 @@ ENOUGH = 30  # answers needed before guesses are shown or used
 PATIENCE = 40  # answers after which the page says why the model is not better than a constant grade
 FEW_COLUMNS = 3
 MOST_POINTS = 200  # most points in the error curve; it is thinned beyond that
-RANDOM: Literal["random"] = "random"
-WIDEST: Literal["widest"] = "widest"
+Reason = Literal["random", "widest"]
+RANDOM: Reason = "random"
+WIDEST: Reason = "widest"
+c = pl.col
+REPLY = {"event": int, "annotator": str, "item": int, "seconds": float, "tests": bool}
+REPLY |= {"shown": bool, "lower": int, "upper": int, "predicted": int, "low": int, "high": int}
+REPLY |= {"guess_low": int, "guess_high": int, "guess": int}
+"""Columns of the table of answers and skips."""
 
 Rank = Annotated[int, Meta(ge=1, lt=2**31)]
-
-
-class Guess(msgspec.Struct, frozen=True):
-    """Predicted range of ranks and predicted rank."""
-
-    lower: Rank
-    upper: Rank
-    grade: Rank
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,39 +48,38 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     annotator: Annotated[str, Meta(min_length=1, max_length=100)]
     item: Annotated[int, Meta(ge=0, lt=2**53)]
     seconds: Annotated[float, Meta(ge=0, le=1e6)] | None = None
-    asked_by: Literal["random", "widest"] = RANDOM
-    guess: Guess | None = None
+    asked_by: Reason = RANDOM
+    guess: tuple[Rank, Rank, Rank] | None = None  # lowest, highest and most likely rank
     shown: bool = False
     via: Literal["slider", "higher", "lower"] = "slider"
     id: str = ""  # of the item
+    tests: bool = False  # the model: asked at random, and the item not learned before
 
 
-class Reply(NamedTuple):
-    """An answer or a skip, with what was asked."""
+class NextRequest(msgspec.Struct, kw_only=True):
+    """Who asks for an item, and for which state folder, so that an old page notices."""
 
-    event: Event
-    note: Note
-    fresh: bool  # whether the item had not been learned before
+    annotator: str
+    folder: str | None = None
 
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Lowest and highest rank of an answer."""
-        lower, upper = self.event[5:7]
-        return lower or 1, upper or 1
 
-    @property
-    def distance(self) -> int:
-        """From the prediction before it was learned to the answer."""
-        return int(distance(self.event.predicted or 1, *self.ends))
+class UndoRequest(NextRequest, kw_only=True):
+    """Request to undo the last answer or skip."""
 
-    @property
-    def tests(self) -> bool:
-        """Whether it tests the model: asked at random, and the item not learned before."""
-        return self.fresh and self.event.kind == LEARN and self.note.asked_by == RANDOM
+    key: Key
+
+
+class AnswerRequest(Note, frozen=True, kw_only=True):
+    """An answer; a skip has no ends."""
+
+    key: Key
+    folder: str | None = None
+    lower: Rank | None
+    upper: Rank | None
 
 
 class History:
-    """The events of a log in order, and the replies that are not undone.
+    """The events of a log in order, and the answers and skips that are not undone.
 
     Parameters
     ----------
@@ -93,137 +90,58 @@ class History:
     """
 
     def __init__(self, n_items: int, n_classes: int, events: Iterable[Event] = ()) -> None:
-        self.replies: dict[int, Reply] = {}  # by event id, without undone ones
-        self.undone: dict[int, Reply] = {}
-        self.seen: dict[str, set[int]] = defaultdict(set)  # answered or skipped, by annotator
-        self.n_answers: dict[str, int] = defaultdict(int)  # by annotator
+        self.replies: dict[int, tuple[Event, Note]] = {}  # by event id, without undone ones
+        self.undone: dict[int, tuple[Event, Note]] = {}
+        # items that an annotator has answered (True) or skipped
+        self.seen: dict[str, dict[int, bool]] = defaultdict(dict)
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
-        self.loss = 0  # sum of the distances of the model on its tests
-        self.constant_losses = np.zeros(n_classes, dtype=np.int64)  # of each grade, on the same
+        # sums of distances to the answers that test the model: its own, and of each constant grade
+        self.losses = np.zeros(1 + n_classes, dtype=np.int64)
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
         """Count the next event of the log; an undo takes its reply back."""
-        if event.kind == UNDO and event.undoes is not None:
-            reply = self.undone[event.undoes] = self.replies.pop(event.undoes)
-            self._count(reply, -1)
+        if event.undoes is not None:
+            self.undone[event.undoes] = self.replies.pop(event.undoes)
+            event, note = self.undone[event.undoes]
+            del self.seen[note.annotator][note.item]
+            sign = -1
         else:
             note = msgspec.json.decode(event.extra, type=Note)
-            reply = Reply(event, note, fresh=not self.answered[note.item])
-            self.replies[event.id] = reply
-            self._count(reply, 1)
-
-    def _count(self, reply: Reply, sign: int) -> None:
-        note, seen = reply.note, self.seen[reply.note.annotator]
-        seen.add(note.item) if sign > 0 else seen.discard(note.item)
-        if reply.event.kind == LEARN:
+            self.replies[event.id] = event, note
+            self.seen[note.annotator][note.item] = event.kind == LEARN
+            sign = 1
+        if event.kind == LEARN:
             self.answered[note.item] += sign
-            self.n_answers[note.annotator] += sign
-        if reply.tests:
-            ranks = np.arange(1, self.constant_losses.size + 1)
-            self.loss += sign * reply.distance
-            self.constant_losses += sign * distance(ranks, *reply.ends)
+            if note.tests:
+                ranks = [event.predicted, *range(1, self.losses.size)]
+                self.losses += sign * distance(ranks, event.lower, event.upper)
 
-    def last(self, annotator: str) -> Reply | None:
+    def n_answers(self, annotator: str) -> int:
+        """Number of items that an annotator has answered."""
+        return sum(self.seen[annotator].values())
+
+    def last(self, annotator: str) -> Event | None:
         """The last answer or skip of an annotator that is not undone."""
         replies = reversed(self.replies.values())
-        return next((reply for reply in replies if reply.note.annotator == annotator), None)
+        return next((event for event, note in replies if note.annotator == annotator), None)
 
     def beats_constant(self, min_answers: int) -> bool:
         """Whether the model has learned enough rows and beats the best constant grade."""
-        return bool(self.answered.sum() >= min_answers and self.loss < self.constant_losses.min())
+        enough = self.answered.sum() >= min_answers
+        return bool(enough and self.losses[0] < self.losses[1:].min())
 
 
-class Asker:
-    """Chooses the next item for an annotator.
+class Session:
+    """What the pages ask for: the next item, and an answer learned, or undone.
 
     Questions alternate at random between two halves of the items. The first half of a random
     order, shared by all annotators, is asked in that order, so that several people answer the
     same items and the error on them is unbiased: nothing else ever takes items from it. Of the
     other half, the item with the widest predicted range is asked. Which half comes next, and
-    whether the guess is shown, is drawn from a generator seeded with the seed, the annotator and
-    their number of answers.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    seed : int
-        Seed of the order and the draws.
-    features : array or CSR matrix, optional
-        Features of all items; without them there are no guesses.
-    guess : {"half", "show", "hide"}
-        Whether guesses are shown.
-    """
-
-    def __init__(self, n_items: int, seed: int, features: Any = None, guess: str = "half") -> None:
-        self.seed, self.features, self.guess = seed, features, guess
-        self.order = np.random.default_rng(seed).permutation(n_items)
-        self.reserved = np.zeros(n_items, dtype=bool)
-        self.reserved[self.order[: (n_items + 1) // 2]] = True
-        self._cached: tuple[TableModel | None, Any] = None, None
-
-    def guesses(self, history: History) -> bool:
-        """Whether the model is good enough to guess, and to choose items."""
-        return self.features is not None and history.beats_constant(ENOUGH)
-
-    def ask(self, history: History, model: TableModel, annotator: str) -> Note | None:
-        """The next question; None if the annotator has seen all items.
-
-        It has no guess until the model is good enough.
-
-        Parameters
-        ----------
-        history : History
-            Answers so far.
-        model : TableModel
-            Makes the guesses; never changed in place.
-        annotator : str
-            Name of the annotator.
-        """
-        left = np.ones(self.order.size, dtype=bool)
-        left[list(history.seen.get(annotator, ()))] = False
-        if not left.any():
-            return None
-        if not self.guesses(history):
-            return Note(annotator=annotator, item=self._first(left))
-        name, n_answers = int.from_bytes(annotator.encode(), "big"), history.n_answers[annotator]
-        widest, show = np.random.default_rng([self.seed, n_answers, name]).integers(2, size=2) > 0
-        answer, entropy = self.predictions(model)
-        at_random, others = left & self.reserved, left & ~self.reserved
-        if by_width := bool((widest and others.any()) or not at_random.any()):
-            new = others & (history.answered == 0)  # preferred
-            best = new if new.any() else others
-            for measure in (answer.high - answer.low, entropy):
-                best = best & (measure == measure[best].max())
-            item = self._first(best)
-        else:
-            item = self._first(at_random)
-        return Note(
-            annotator=annotator,
-            item=item,
-            asked_by=WIDEST if by_width else RANDOM,
-            guess=Guess(*(int(ranks[item]) for ranks in (answer.low, answer.high, answer.rank))),
-            shown={"show": True, "hide": False}.get(self.guess, bool(show)),
-        )
-
-    def _first(self, left: NDArray[np.bool_]) -> int:
-        """The first item of the random order among some."""
-        return int(self.order[np.argmax(left[self.order])])
-
-    def predictions(self, model: TableModel) -> Any:
-        """Answer of the model to all items, and their entropy; cached."""
-        if self._cached[0] is not model:
-            answer = model.answer(self.features, COVERAGE)
-            chances = model.needed_calibration().probabilities(answer.score)
-            entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
-            self._cached = model, (answer, entropy)
-        return self._cached[1]
-
-
-class Session:
-    """Ask people about items and learn from their answers.
+    whether the guess is shown, is drawn from a generator seeded with the folder, the annotator
+    and their number of answers.
 
     Parameters
     ----------
@@ -238,7 +156,7 @@ class Session:
     """
 
     def __init__(self, path: Path, items: Items, folder: Folder, guess: str = "half") -> None:
-        self.items, self.folder = items, folder
+        self.items, self.seed, self.guess = items, folder.seed, guess
         self.grades: list[Any] = folder.options["classes"]
         new = not (path / BASE).exists()
         self.engine = Engine(path, untrained(items.encoder, self.grades) if new else None)
@@ -249,72 +167,149 @@ class Session:
                 "continue with that version, or start a new folder with --state"
             )
         self.history = History(len(items), len(self.grades), self.engine.events())
-        learns = can_learn(items.encoder.recipe)
-        features = items.encoder.features(items.X.copy(), items.words) if learns else None
-        self.asker = Asker(len(items), folder.seed, features, guess)
-        self.lock = Lock()
+        self.features = items.features() if can_learn(items.encoder.recipe) else None
+        self.order = np.random.default_rng(self.seed).permutation(len(items))
+        self.reserved = np.zeros(len(items), dtype=bool)
+        self.reserved[self.order[: (len(items) + 1) // 2]] = True
+        self._lock = Lock()
 
-    def ask(self, annotator: str) -> dict[str, Any]:
-        """The next item for an annotator."""
-        with self.lock:
-            question = self.asker.ask(self.history, self.engine.model, annotator)
-            if question is None:
-                return {"item": None} | self._counts(annotator)
-            return self._question(question)
-
-    def answer(self, key: str, note: Note, *ends: int) -> dict[str, Any]:
-        """Learn an answer, or record a skip if it has no ends; once for each key."""
-        with self.lock:
-            event = self.engine.with_key(key)
-            if event is None:
-                event = self._learn(key, note, ends)
-                self.history.add(event)
-            reply = self.history.replies.get(event.id) or self.history.undone.get(event.id)
-            said = reply and (reply.note.item, reply.note.annotator, *reply.event[5:7])
-            if said != (note.item, note.annotator, *(ends or (None, None))):
-                raise RequestError(
-                    f"the key {key!r} belongs to another answer; use a different key for each", 409
-                )
-            return {"event": event.id, "answered": self._counts(note.annotator)["answered"]}
-
-    def _learn(self, key: str, note: Note, ends: Sequence[Any]) -> Event:
-        if note.item >= len(self.items):
-            raise RequestError(f"there is no item {note.item}; items count from 0", 404)
-        if note.item in self.history.seen[note.annotator]:
+    def _read(self, body: bytes, kind: type[Any]) -> Any:
+        """Decode and validate the body of a request."""
+        request = decoded(body, kind)
+        if request.folder not in (None, str(self.seed)):
             raise RequestError(
-                f"{note.annotator} has answered or skipped {self.items.name(note.item)} already; "
+                "this page belongs to other items than those that are served now; reload the page",
+                409,
+            )
+        if not request.annotator.isprintable() or not request.annotator.strip():
+            raise RequestError(
+                "the annotator's name must have visible characters and no control characters"
+            )
+        return request
+
+    def progress(self) -> dict[str, Any]:
+        """The numbers of the progress page."""
+        with self._lock:
+            return progress(self.history, self.items.encoder.recipe)
+
+    def image(self, *, item: str = "", cell: str = "") -> Response:
+        """An image of an item, by the numbers of the item and the cell."""
+        places = [int(n) for n in (item, cell) if n.isascii() and n.isdecimal() and len(n) < 10]
+        image = self.items.image(*places) if len(places) == 2 else None
+        if image is None:
+            raise RequestError("there is no image", 404)
+        return Response(image[0], media_type=image[1])
+
+    def ask(self, body: bytes) -> dict[str, Any]:
+        """The next item for an annotator; none if they have seen all."""
+        annotator = self._read(body, NextRequest).annotator
+        with self._lock:
+            left = np.ones(len(self.items), dtype=bool)
+            left[list(self.history.seen[annotator])] = False
+            if not left.any():
+                return {"item": None} | self._counts(annotator)
+            return self._question(self._choose(left, annotator))
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the model is good enough to guess, and to choose items."""
+        return self.features is not None and self.history.beats_constant(ENOUGH)
+
+    def _choose(self, left: NDArray[np.bool_], annotator: str) -> Note:
+        """A question about one of the items that are left; without a guess until it is earned."""
+        if not self.guesses:
+            return Note(annotator=annotator, item=self._first(left))
+        seeds = self.seed, self.history.n_answers(annotator), int.from_bytes(annotator.encode())
+        widest, show = np.random.default_rng(seeds).integers(2, size=2) > 0
+        model = self.engine.model
+        score, calibration = model.learner.latent(self.features), model.needed_calibration()
+        low, high = calibration.ranges(score, COVERAGE)
+        asked_by, some, others = RANDOM, left & self.reserved, left & ~self.reserved
+        if (widest and others.any()) or not some.any():
+            asked_by, new = WIDEST, others & (self.history.answered == 0)
+            some = new if new.any() else others
+            chances = calibration.probabilities(score)
+            entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
+            for measure in (high - low, entropy):
+                some = some & (measure == measure[some].max())
+        item = self._first(some)
+        return Note(
+            annotator=annotator,
+            item=item,
+            asked_by=asked_by,
+            guess=(int(low[item]), int(high[item]), int(model.ranks(score)[item])),
+            shown={"show": True, "hide": False}.get(self.guess, bool(show)),
+        )
+
+    def _first(self, left: NDArray[np.bool_]) -> int:
+        """The first item of the random order among some."""
+        return int(self.order[np.argmax(left[self.order])])
+
+    def answer(self, body: bytes) -> dict[str, Any]:
+        """Learn an answer, or record a skip if it has no ends; once for each key."""
+        said: AnswerRequest = self._read(body, AnswerRequest)
+        ends, most = (said.lower or 0, said.upper or 0), len(self.grades)
+        if not (ends == (0, 0) or 1 <= ends[0] <= ends[1] <= most):
+            raise RequestError(f"{ends} is not a range of ranks 1 to {most}")
+        with self._lock:
+            event = self.engine.with_key(said.key)
+            if event is None:
+                event = self._learn(said, ends)
+                self.history.add(event)
+            known = self.history.replies.get(event.id) or self.history.undone.get(event.id)
+            same = known and (known[1].item, known[1].annotator) == (said.item, said.annotator)
+            if not same or event[5:7] != ends:
+                raise RequestError(
+                    f"the key {said.key!r} belongs to another answer; use a different key for each",
+                    409,
+                )
+            return {"event": event.id, "answered": self.history.n_answers(said.annotator)}
+
+    def _learn(self, said: AnswerRequest, ends: tuple[int, int]) -> Event:
+        item = said.item
+        if item >= len(self.items):
+            raise RequestError(f"there is no item {item}; items count from 0", 404)
+        if item in self.history.seen[said.annotator]:
+            raise RequestError(
+                f"{said.annotator} has answered or skipped {self.items.name(item)} already; "
                 "undo that first",
                 409,
             )
         # an item that may have been chosen for its width does not test the model
-        chosen = self.asker.guesses(self.history) and not self.asker.reserved[note.item]
-        why = WIDEST if chosen else note.asked_by
-        note = msgspec.structs.replace(note, asked_by=why, id=self.items.key(note.item))
-        extra = msgspec.json.encode(note).decode()
-        if not ends:
-            return self.engine.note(SKIP, key, extra=extra)
-        values = msgspec.json.encode(self.items.values(note.item)).decode()
-        label = Event(0, LEARN, key, 0.0, values, *ends)._replace(extra=extra)
+        chosen = self.guesses and not self.reserved[item]
+        why = WIDEST if chosen else said.asked_by
+        tests = why == RANDOM and not self.history.answered[item]
+        note = msgspec.convert(said, Note, from_attributes=True)
+        about = {"asked_by": why, "tests": bool(tests), "id": self.items.key(item)}
+        extra = msgspec.json.encode(msgspec.structs.replace(note, **about)).decode()
+        if ends == (0, 0):
+            return self.engine.note(SKIP, said.key, extra=extra)
+        values = msgspec.json.encode(self.items.values(item)).decode()
+        label = Event(0, LEARN, said.key, 0.0, values, *ends, extra=extra)
         return self.engine.learn([label])[0]
 
-    def undo(self, key: str, annotator: str) -> dict[str, Any]:
+    def undo(self, body: bytes) -> dict[str, Any]:
         """Undo the last answer or skip of an annotator, and ask it again."""
-        with self.lock:
-            event = self.engine.with_key(key)
+        request: UndoRequest = self._read(body, UndoRequest)
+        with self._lock:
+            event = self.engine.with_key(request.key)
             if event is None:
-                last = self.history.last(annotator)
+                last = self.history.last(request.annotator)
                 if last is None:
-                    raise RequestError(f"{annotator} has no answer that can be undone", 404)
-                event = self.engine.undo(last.event.id, key)
+                    message = f"{request.annotator} has no answer that can be undone"
+                    raise RequestError(message, 404)
+                event = self.engine.undo(last.id, request.key)
                 self.history.add(event)
             reply = self.history.undone.get(event.undoes or 0)
-            if reply is None or reply.note.annotator != annotator:
+            if reply is None or reply[1].annotator != request.annotator:
                 raise RequestError(
-                    f"the key {key!r} belongs to something else; use a different key for each", 409
+                    f"the key {request.key!r} belongs to something else; use a different key for "
+                    "each",
+                    409,
                 )
-            then = reply.event
-            ends = {"undone": then.kind, "lower": then.lower, "upper": then.upper}
-            return ends | self._question(reply.note)
+            then, note = reply
+            ends = {"undone": then.kind, "lower": then.lower or None, "upper": then.upper or None}
+            return ends | self._question(note)
 
     def _question(self, note: Note) -> dict[str, Any]:
         """An item as the page shows it, perhaps with a guess."""
@@ -329,29 +324,68 @@ class Session:
 
     def _counts(self, annotator: str) -> dict[str, int]:
         """Number of items an annotator has answered, and has left."""
-        seen = len(self.history.seen[annotator])
-        return {"answered": self.history.n_answers[annotator], "left": len(self.items) - seen}
+        left = len(self.items) - len(self.history.seen[annotator])
+        return {"answered": self.history.n_answers(annotator), "left": left}
 
 
 def progress(history: History, recipe: Recipe) -> dict[str, Any]:
     """The numbers of the progress page, as plain values."""
-    replies = list(history.replies.values())
-    answers = [one for one in replies if one.event.kind == LEARN]
-    tests = [one for one in answers if one.tests]
-    by_name: dict[str, list[Reply]] = defaultdict(list)
-    for one in replies:
-        by_name[one.note.annotator].append(one)
-    return _work(replies) | {
+    replies = pl.DataFrame(
+        [
+            (event.id, note.annotator, note.item, note.seconds, note.tests, note.shown)
+            + (event[5:10] if event.kind == LEARN else (None,) * 5)
+            + (note.guess or (None,) * 3)
+            for event, note in history.replies.values()
+        ],
+        REPLY,
+        orient="row",
+    )
+    tests, seconds, width = replies.filter(c.tests), c.seconds.sum(), 1 + c.upper - c.lower
+    work = {
+        "minutes": seconds / 60,
+        "answers": c.lower.count(),
+        "skips": c.lower.null_count(),
+        "per_minute": 60 * c.lower.count() / pl.when(seconds > 0).then(seconds),
+        "range_share": (width > 1).mean(),
+        "mean_width": width.mean(),
+    }
+    coverage = {
+        "contains": ((c.low <= c.lower) & (c.upper <= c.high)).mean(),
+        "meets": ((c.low <= c.upper) & (c.lower <= c.high)).mean(),
+        "asked": pl.lit(COVERAGE),
+    }
+    answers = replies.filter(c.lower.is_not_null())
+    pairs = answers.join(answers, on="item", suffix="_2").filter(c.event < c.event_2)
+    gap = pl.max_horizontal(0, c.lower - c.upper_2, c.lower_2 - c.upper)
+    agreement = {
+        "items": c.item.n_unique(),
+        "pairs": pl.len(),
+        "same": ((c.lower == c.lower_2) & (c.upper == c.upper_2)).mean(),
+        "meet": (gap == 0).mean(),
+        "gap": gap.mean(),
+    }
+    # from the middle of the guess to the middle of the answer
+    away = (c.lower + c.upper - c.guess_low - c.guess_high).abs() / 2
+    anchoring = {"n": away.count(), "distance": away.mean()}
+    return numbers(replies, work) | {
         "items": history.answered.size,
         "items_answered": int((history.answered > 0).sum()),
-        "error": error_curve([one.distance for one in tests]),
+        "error": error_curve(distance(*tests["predicted", "lower", "upper"])),
         "advice": advice(history, recipe),
-        "best_constant": int(history.constant_losses.min()) / len(tests) if tests else None,
-        "coverage": _coverage(tests),
-        "annotators": [{"name": name} | _work(own) for name, own in sorted(by_name.items())],
-        "agreement": _agreement(answers),
-        "anchoring": {"shown": _anchoring(answers, True), "hidden": _anchoring(answers, False)},
+        "best_constant": int(history.losses[1:].min()) / len(tests) if len(tests) else None,
+        "coverage": numbers(tests, coverage) if len(tests) else None,
+        "annotators": replies.group_by(name="annotator").agg(**work).sort("name").to_dicts(),
+        "agreement": numbers(pairs, agreement),
+        "anchoring": {
+            name: numbers(replies.filter(c.shown == shown), anchoring)
+            for name, shown in (("shown", True), ("hidden", False))
+        },
     }
+
+
+def numbers(table: pl.DataFrame, measures: dict[str, Any]) -> dict[str, Any]:
+    """Measures of a table."""
+    return table.select(**measures).row(0, named=True)
 
 
 def advice(history: History, recipe: Recipe) -> str:
@@ -378,26 +412,7 @@ def advice(history: History, recipe: Recipe) -> str:
     return f"The model is not better than always giving the same grade. {reason}"
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if len(values) else None
-
-
-def _work(replies: Collection[Reply]) -> dict[str, Any]:
-    """Answers, skips and their speed, the share of ranges, and the mean number of grades."""
-    ends = [one.ends for one in replies if one.event.kind == LEARN]
-    widths = [1 + upper - lower for lower, upper in ends]
-    minutes = sum(one.note.seconds or 0.0 for one in replies) / 60
-    return {
-        "minutes": minutes,
-        "answers": len(ends),
-        "skips": len(replies) - len(ends),
-        "per_minute": len(ends) / minutes if minutes else None,
-        "range_share": _mean([width > 1 for width in widths]),
-        "mean_width": _mean(widths),
-    }
-
-
-def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
+def error_curve(distances: ArrayLike) -> list[dict[str, float]]:
     """Mean of the first n distances, n = 1, 2, ..., plus and minus 1.96 standard errors.
 
     >>> error_curve([0, 1])[-1] == {"answers": 2, "mae": 0.5, "low": 0.0, "high": 0.5 + 1.96 / 2}
@@ -412,39 +427,3 @@ def error_curve(distances: Sequence[int]) -> list[dict[str, float]]:
     columns = (n, mae, np.maximum(0.0, mae - half), mae + half)
     points = zip(*(column[places].tolist() for column in columns), strict=True)
     return [dict(zip(("answers", "mae", "low", "high"), point, strict=True)) for point in points]
-
-
-def _coverage(tests: Iterable[Reply]) -> dict[str, float] | None:
-    """How often the range predicted before learning contains the answer, or a grade of it."""
-    ranges = [(*one.ends, *one.event[8:10]) for one in tests if one.event.low is not None]
-    if not ranges:
-        return None
-    lower, upper, low, high = np.array(ranges, dtype=np.int64).T
-    contains, meets = (low <= lower) & (upper <= high), (low <= upper) & (lower <= high)
-    return {"contains": float(contains.mean()), "meets": float(meets.mean()), "asked": COVERAGE}
-
-
-def _agreement(answers: Iterable[Reply]) -> dict[str, Any]:
-    """Agreement over pairs of annotators who answered the same item."""
-    by_item: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for one in answers:
-        by_item[one.note.item].append(one.ends)
-    pairs = [pair for ends in by_item.values() for pair in combinations(ends, 2)]
-    gaps = [max(0, a[0] - b[1], b[0] - a[1]) for a, b in pairs]
-    return {
-        "items": sum(len(ends) > 1 for ends in by_item.values()),
-        "pairs": len(pairs),
-        "same": _mean([a == b for a, b in pairs]),
-        "meet": _mean([gap == 0 for gap in gaps]),
-        "gap": _mean(gaps),
-    }
-
-
-def _anchoring(answers: Iterable[Reply], shown: bool) -> dict[str, Any]:
-    """Mean distance between the midpoints of answer and guess, where it was shown or not."""
-    distances = [
-        abs(sum(one.ends) - guess.lower - guess.upper) / 2
-        for one in answers
-        if (guess := one.note.guess) is not None and one.note.shown == shown
-    ]
-    return {"n": len(distances), "distance": _mean(distances)}

@@ -132,7 +132,7 @@ function giveBeyond(via) {
 /** The ranks higher or lower than the shown guess, or null if there are none. */
 function beyond(via) {
   if (!guessOpen) return null;
-  const { lower, upper } = item.guess;
+  const [lower, upper] = item.guess;
   const range = via === "higher" ? [upper + 1, grades.length] : [1, lower - 1];
   return range[0] <= range[1] ? range : null;
 }
@@ -196,11 +196,11 @@ function drawGuess() {
   find("guess-row").hidden = !guess;
   scale.mark(guessOpen ? guess : null);
   if (!guess) return;
-  const single = guess.lower === guess.upper;
-  const likely = single ? [] : [", most likely ", make("bdi", "", grades[guess.grade - 1])];
+  const [lower, upper, rank] = guess;
+  const likely = lower === upper ? [] : [", most likely ", make("bdi", "", grades[rank - 1])];
   find("guess-words").replaceChildren(
     ...(guessOpen
-      ? ["The model's guess: ", make("strong", "", ...words(guess.lower, guess.upper)), ...likely]
+      ? ["The model's guess: ", make("strong", "", ...words(lower, upper)), ...likely]
       : ["The model's guess is hidden."]));
   find("reveal").replaceChildren(guessOpen ? "Hide" : "Show", make("span", "", " the guess"));
   for (const via of ["lower", "higher"]) {

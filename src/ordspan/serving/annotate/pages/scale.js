@@ -59,13 +59,14 @@ export class Scale {
     this.#draw();
   }
 
-  /** Mark the guess `{lower, upper, grade}` on the scale, or nothing. */
+  /** Mark the guess `[lower, upper, rank]` on the scale, or nothing. */
   mark(guess) {
     const marker = this.part(".marker");
     marker.hidden = !guess;
     if (!guess) return;
-    this.#place(marker, guess.lower, guess.upper);
-    const share = (guess.grade - guess.lower + 0.5) / (guess.upper - guess.lower + 1);
+    const [lower, upper, rank] = guess;
+    this.#place(marker, lower, upper);
+    const share = (rank - lower + 0.5) / (upper - lower + 1);
     marker.firstElementChild.style.left = `${100 * share}%`;
   }
 
