@@ -80,7 +80,6 @@ STARTS = {
 }
 WRONG = {
     "other machines without a token": (("--host", "0.0.0.0"), "--token-file"),
-    "every address": (("--host", ""), "--token-file"),
     "another name": (("--host", "example.org"), "--token-file"),
     "weak token": (("--token-file", "{tmp}/weak"), "at least 16"),
     "no token file": (("--token-file", "{tmp}/nowhere"), "nowhere"),
