@@ -270,7 +270,7 @@ def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
     )
     assert "no sheet 'dat'; choose one of Sheet, data" in said(*words, "--sheet", "dat", code=1)
     assert "no column 'view'" in said(*words, "--sheet", "data", code=1)
-    assert summary(*words, "--sheet", "Data", "--header-row", 3)["rows"] == ANSWERED
+    assert summary(*words, "--sheet", "data", "--header-row", 3)["rows"] == ANSWERED
     assert summary("evaluate", path, *out)["rows"] == ANSWERED
     said("predict", path, *out, "--out", tmp_path / "out.csv")
     assert len(read_rows(tmp_path / "out.csv")) == N

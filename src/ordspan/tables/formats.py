@@ -26,6 +26,7 @@ from ordspan.tables.text import (
     LONGEST_LINE,
     N_SPANS,
     STDIN,
+    THREADS,
     Block,
     Text,
     first_lines,
@@ -37,8 +38,6 @@ from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
 SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
-MANY_COLUMNS = 1 << 10
-"""Text with more columns is parsed one block at a time: Polars takes some 30 kB per column."""
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
@@ -193,12 +192,12 @@ class TextTable(Table):
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
-        alone = self.path == STDIN or len(self.names) > MANY_COLUMNS
         if not self.decimal and FLOAT in types.values():
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
-        for (_, byte, share), table, faults in parallel_map(parse, blocks, 2 * (not alone)):
+        threads = 0 if self.path == STDIN else THREADS
+        for (_, byte, share), table, faults in parallel_map(parse, blocks, threads):
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
@@ -358,13 +357,13 @@ class JsonTable(TextTable):
             with suppress(PolarsError):
                 return self._infer(content), {}
         # by Python, which says what is wrong with a line; a row of nulls keeps its place
-        rows: list[dict[str, Any]] = []
-        faults: Faults = {}
-        for line in content.decode(errors="replace").split("\n"):
-            if line.strip():
-                value, fault = _json_object(line)
-                faults |= {len(rows): fault} if fault else {}
-                rows.append(value)
+        rows, faults = [], Faults()
+        for line in filter(str.strip, content.decode(errors="replace").split("\n")):
+            try:
+                rows.append(_json_object(line))
+            except (ValueError, RecursionError) as error:
+                faults[len(rows)] = f"not a JSON object with a value for each column: {error}"
+                rows.append({})
         names = wanted or [*dict.fromkeys(name for row in rows for name in row if name)]
         if not names:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
@@ -387,21 +386,18 @@ class JsonTable(TextTable):
         return table
 
 
-def _json_object(line: str) -> tuple[dict[str, Any], str]:
-    """The object on a line, or what is wrong with it."""
-    try:
-        value = json.loads(
-            line,
-            parse_constant=lambda name: None,  # NaN is missing
-            parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
-            parse_float=lambda text: float(text) if isfinite(float(text)) else text,
-        )
-        json.dumps(value, ensure_ascii=False).encode()  # refuses half of a surrogate pair
-    except (ValueError, RecursionError) as error:
-        return {}, f"not JSON: {error}"
-    if isinstance(value, dict):
-        return value, ""
-    return {}, f"{line[:SHOWN]!r} is not an object with a value for each column"
+def _json_object(line: str) -> dict[str, Any]:
+    """The object on a line; raises ValueError if there is none, or half of a surrogate pair."""
+    value: dict[str, Any] = json.loads(
+        line,
+        parse_constant=lambda name: None,  # NaN is missing
+        parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
+        parse_float=lambda text: float(text) if isfinite(float(text)) else text,
+    )
+    json.dumps(value, ensure_ascii=False).encode()
+    if not isinstance(value, dict):
+        raise ValueError(brief(line))
+    return value
 
 
 class WholeTable(Table):
@@ -436,16 +432,13 @@ class ExcelTable(WholeTable):
         ):
             book = fastexcel.read_excel(self.path)
             sheets, sheet = book.sheet_names, self._options.sheet
-            if sheet is None and len(sheets) == 1:
-                sheet = sheets[0]
-            alike = [name for name in sheets if sheet and name.lower() == sheet.lower()]
-            if sheet not in sheets and len(alike) != 1:
+            if sheet not in sheets and (sheet is not None or len(sheets) > 1):
                 has = f"no sheet {sheet!r}" if sheet is not None else f"{len(sheets)} sheets"
                 raise FileError(
                     f"{self.path}: the workbook has {has}; choose one of {', '.join(sheets)} with "
                     + hint("sheet=", "--sheet NAME")
                 )
-            cells = book.load_sheet(sheet if sheet in sheets else alike[0], **how).to_polars()
+            cells = book.load_sheet(sheet or 0, **how).to_polars()
         if cells.height < (self._options.header_row or 1):
             raise FileError(f"{self.path}: the sheet has only {cells.height} rows")
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
