@@ -29,7 +29,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 """Default parameters of each learner, named as in its estimator; kernels have a budget."""
 
 
-def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def learner_parameters(learner: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters of a learner: the given ones, and defaults for the others.
 
     >>> learner_parameters("svm", {"C": 2.0})["C"]
@@ -38,12 +38,12 @@ def learner_parameters(learner: str, given: Mapping[str, Any]) -> dict[str, Any]
     if learner not in DEFAULTS:
         raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
     defaults = DEFAULTS[learner]
-    for name in given:
+    for name in chosen:
         if name not in defaults:
             raise ValueError(
                 f"the learner {learner} has no parameter {name}; it has {', '.join(defaults)}"
             )
-    return defaults | dict(given)
+    return defaults | dict(chosen)
 
 
 def stored_parameters(estimator: str) -> set[str]:

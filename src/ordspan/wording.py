@@ -109,7 +109,7 @@ def as_text(text: str) -> str:
     >>> print(as_text("\x1b[31mred\u202e"))
     \x1b[31mred\u202e
     """
-    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def shown(values: NDArray[Any]) -> str:
@@ -163,8 +163,8 @@ def fold(word: str) -> str:
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices, and list them."""
-    if value not in (known := list(choices)):
-        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(known)}")
+    if value not in (allowed := list(choices)):
+        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(allowed)}")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -14,10 +14,10 @@ MAX_CLASSES = 8
 
 
 @prints(InfoJob, "ratings.ordspan --top 10")
-def info(found: dict[str, Any]) -> None:
+def info(about: dict[str, Any]) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    show(table("", ("", ""), properties(found).items(), ""), grades_table(found))
-    if calibration := found["calibration"]:
+    show(table("", ("", ""), properties(about).items(), ""), grades_table(about))
+    if calibration := about["calibration"]:
         note = (
             f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
             f"one is 1 / (1 + exp({number(calibration['slope'])} * score - cut))."
@@ -31,13 +31,13 @@ def info(found: dict[str, Any]) -> None:
         title = "Ranges: all grades within reach of the score"
         heads = ("coverage", f"reach ({calibration['reach_unit']})")
         show(note, table(title, heads, reaches))
-    if weights := found["weights"]:
+    if weights := about["weights"]:
         scaled = any(row["spread"] for row in weights)
         unit = "standard deviation" if scaled else "unit"
         note = (
-            f"{len(weights):,} of {found['features']:,} features; a weight is the change in score "
+            f"{len(weights):,} of {about['features']:,} features; a weight is the change in score "
         )
-        show(weights_table(found, scaled), f"{note}per {unit} of the feature.")
+        show(weights_table(about, scaled), f"{note}per {unit} of the feature.")
 
 
 def number(value: Any, scale: float = 1.0) -> str:
@@ -55,16 +55,16 @@ def number(value: Any, scale: float = 1.0) -> str:
     return "" if value is None else str(value)
 
 
-def properties(found: dict[str, Any]) -> dict[str, str]:
+def properties(about: dict[str, Any]) -> dict[str, str]:
     """The properties of a model by name, without those that it has not."""
     values = {
-        "file": f"{found['model']}, {found['bytes']:,} bytes, format {found['format']}",
-        "holds": found["kind"],
-        "estimator": found["estimator"],
-        "parameters": [f"{name}={value!r}" for name, value in found["parameters"].items()],
-        "features": found["features"],
+        "file": f"{about['model']}, {about['bytes']:,} bytes, format {about['format']}",
+        "holds": about["kind"],
+        "estimator": about["estimator"],
+        "parameters": [f"{name}={value!r}" for name, value in about["parameters"].items()],
+        "features": about["features"],
     }
-    if columns := found["columns"]:
+    if columns := about["columns"]:
         words = {f"words of {name}": len(words) for name, words in columns["words"].items()}
         if columns["hashed"]:
             words[f"hashed words of {number(columns['hashed'])}"] = 2 ** columns["hash_bits"]
@@ -77,10 +77,10 @@ def properties(found: dict[str, Any]) -> dict[str, str]:
             "standardised": "yes" if columns["standardise"] else "no",
             "label": columns["label"],
         }
-    values["grades"] = len(found["classes"])
-    values |= {name: found[name] for name in ("support_vectors", "updates", "passes")}
-    values |= found["fitted"]
-    if training := found["training"]:
+    values["grades"] = len(about["classes"])
+    values |= {name: about[name] for name in ("support_vectors", "updates", "passes")}
+    values |= about["fitted"]
+    if training := about["training"]:
         constant = training["constant"]
         values |= {
             "trained from": training["settings"]["files"],
@@ -91,7 +91,7 @@ def properties(found: dict[str, Any]) -> dict[str, str]:
             "best constant": constant and f"{constant['mae']:.6g} (always {constant['grade']})",
             "columns left out": [f"{name} ({why})" for name, why in training["left_out"].items()],
         }
-    if checkpoint := found["checkpoint"]:
+    if checkpoint := about["checkpoint"]:
         progress = "rounds done on Dask: {rounds}"
         if "rows" in checkpoint:
             progress = "{rows:,} rows learned, in pass {pass} of {passes}, MAE of this pass "
@@ -100,23 +100,23 @@ def properties(found: dict[str, Any]) -> dict[str, str]:
     return {name.replace("_", " "): number(value) for name, value in values.items() if value}
 
 
-def grades_table(found: dict[str, Any]) -> Any:
+def grades_table(about: dict[str, Any]) -> Any:
     """Every grade with its range of scores, and its cut if calibrated."""
     columns: dict[str, Any] = {
-        "rank": range(1, len(found["classes"]) + 1),
-        "grade": map(str, found["classes"]),
+        "rank": range(1, len(about["classes"]) + 1),
+        "grade": map(str, about["classes"]),
     }
-    if (thresholds := found["thresholds"]) is not None:
+    if (thresholds := about["thresholds"]) is not None:
         columns |= {"score from": [None, *thresholds], "to below": [*thresholds, None]}
-    if found["calibration"]:
-        columns["cut (log-odds)"] = [*found["calibration"]["cuts"], None]
+    if about["calibration"]:
+        columns["cut (log-odds)"] = [*about["calibration"]["cuts"], None]
     rows = (map(number, row) for row in zip(*columns.values(), strict=True))
     return table("Grades", columns, rows, "grade")
 
 
-def weights_table(found: dict[str, Any], scaled: bool) -> Any:
+def weights_table(about: dict[str, Any], scaled: bool) -> Any:
     """The largest weights; one column per grade if each has its own."""
-    rows, classes = found["weights"], found["classes"][:MAX_CLASSES]
+    rows, classes = about["weights"], about["classes"][:MAX_CLASSES]
     vectors = isinstance(rows[0]["weight"], list)
     heads = ["feature", *(map(str, classes) if vectors else ["weight"])]
     heads += ["mean", "spread"] if scaled else []

@@ -27,8 +27,8 @@ def info(job: InfoJob) -> dict[str, Any]:
     >>> from ordspan import OrdinalPA, save
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.ordspan"
     >>> save(OrdinalPA(random_state=0).fit([[0.0], [1.0], [2.0]], [1, 2, 3]), path)
-    >>> found = info(InfoJob(path))
-    >>> found["estimator"], found["classes"], found["features"], len(found["thresholds"])
+    >>> about = info(InfoJob(path))
+    >>> about["estimator"], about["classes"], about["features"], len(about["thresholds"])
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
     header, model = read_model(job.model)
@@ -67,23 +67,25 @@ def finite(values: NDArray[np.float64]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def describe_calibration(found: Calibration | None) -> dict[str, Any] | None:
+def describe_calibration(calibration: Calibration | None) -> dict[str, Any] | None:
     """How scores become probabilities and ranges; None without calibration.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range contains all grades
     within the reach of the score; with an infinite reach, None, it contains every grade.
     """
-    if found is None:
+    if calibration is None:
         return None
     return {
-        "rows": found.n_rows,
-        "labels": found.labels,
-        "slope": found.slope,
-        "cuts": found.cuts.tolist(),
-        "reach_unit": found.reach_unit,
+        "rows": calibration.n_rows,
+        "labels": calibration.labels,
+        "slope": calibration.slope,
+        "cuts": calibration.cuts.tolist(),
+        "reach_unit": calibration.reach_unit,
         "ranges": [
             {"coverage": coverage, "reach": reach}
-            for coverage, reach in zip(found.coverages.tolist(), finite(found.reach), strict=True)
+            for coverage, reach in zip(
+                calibration.coverages.tolist(), finite(calibration.reach), strict=True
+            )
         ],
     }
 

@@ -189,8 +189,8 @@ def check_output(
     """The path of a file to write, after checking its ending, its place and what it replaces."""
     path = Path(out)
     if path.suffix.lower() not in endings:
-        known = " or ".join(endings)
-        raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {known}")
+        choices = " or ".join(endings)
+        raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {choices}")
     check_place(out, inputs, "is an input of this command; write to another file")
     check_replaced(path, what, ours, overwrite)
     return path

@@ -97,9 +97,9 @@ def mslr(*, data_dir: DataDir = None) -> Dataset:
     folds = [folder / fold for fold in MSLR_FOLDS] if folder else []
     files = [path for path in folds if path.is_file()][:1]
     if not files:
-        found = [_sample_file(name, folder) for name in MSLR_SAMPLE]
-        files = [path for path, _ in found]
-        source = "sample of 10,000 rows: " + ", ".join(origin for _, origin in found)
+        samples = [_sample_file(name, folder) for name in MSLR_SAMPLE]
+        files = [path for path, _ in samples]
+        source = "sample of 10,000 rows: " + ", ".join(origin for _, origin in samples)
     X, ranks = read_graded(files)
     names = tuple(f"feature {number}" for number in range(1, MSLR_FEATURES + 1))
     return Dataset("mslr", standardise(X), ranks, MSLR_GRADES, names, source)
@@ -118,14 +118,14 @@ def data_folder(data_dir: DataDir = None) -> Path | None:
 
 def _sample_file(name: str, folder: Path | None) -> tuple[Path, str]:
     """A file of the data folder, plain or gzipped, or of the cache; and where it comes from."""
-    for known in (name, f"{name}.gz"):
-        if folder and (path := folder / known).is_file():
-            if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256[known]:
+    for form in (name, f"{name}.gz"):
+        if folder and (path := folder / form).is_file():
+            if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256[form]:
                 raise CorruptFile(
-                    f"{path} is damaged or another version: its SHA-256 is not {SHA256[known]}; "
+                    f"{path} is damaged or another version: its SHA-256 is not {SHA256[form]}; "
                     "delete or replace it"
                 )
-            return path, f"file {known} of the data folder"
+            return path, f"file {form} of the data folder"
     try:
         return _download(name)
     except ConnectionError as fault:
@@ -171,9 +171,9 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
         n_rows = 0
         try:
             file = SvmlightFile(str(path), n_features=MSLR_FEATURES)
-            for _, (X, found, _, faults) in file.rows(Text(str(path)).blocks()):
+            for _, (X, grade, _, faults) in file.rows(Text(str(path)).blocks()):
                 is_whole = np.diff(X.indptr) == MSLR_FEATURES
-                is_whole &= np.isin(found, range(MSLR_GRADES))
+                is_whole &= np.isin(grade, range(MSLR_GRADES))
                 if is_whole.all():
                     values.append(X.data.reshape(-1, MSLR_FEATURES))
                     is_whole = np.isfinite(values[-1]).all(axis=1)
@@ -182,8 +182,8 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
                     needs = f"needs a relevance 0..4 and {MSLR_FEATURES} finite numbers"
                     fault = faults.get(row, needs)
                     raise CorruptFile(f"{path}, row {n_rows + row + 1}: {fault}")
-                grades.append(found + 1)
-                n_rows += found.size
+                grades.append(grade + 1)
+                n_rows += grade.size
         except FileError as error:
             raise CorruptFile(str(error)) from None
     if not grades:

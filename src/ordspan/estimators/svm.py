@@ -118,20 +118,22 @@ class OrdinalSVM(ThresholdModel):
         """
         with self.unchanged_on_error():
             rows, classes = self._fit_rows(X, y, sample_weight)
-            found = solve(
+            optimum = solve(
                 *(rows, classes.size, self.C, self.loss, self.tol, self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31)),
                 feature_names=self._names(),
             )
             learner = self._make_learner(self.n_features_in_, classes.size)
-            learner.model.weights[:] = found.weights
-            learner.model.edges[1:-1] = found.thresholds
-            values = zip(self._fitted_numbers, (found.primal, found.dual, found.gap), strict=True)
-            self.from_learner(learner, classes, n_iter=found.n_iter, fitted=dict(values))
-        if found.gap > self.tol:
+            learner.model.weights[:] = optimum.weights
+            learner.model.edges[1:-1] = optimum.thresholds
+            values = zip(
+                self._fitted_numbers, (optimum.primal, optimum.dual, optimum.gap), strict=True
+            )
+            self.from_learner(learner, classes, n_iter=optimum.n_iter, fitted=dict(values))
+        if optimum.gap > self.tol:
             warn(
                 f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "
-                f"{found.gap:.2e}, above tol={self.tol:g}; the objective could improve by at "
+                f"{optimum.gap:.2e}, above tol={self.tol:g}; the objective could improve by at "
                 "most that share; raise max_iter, lower C or standardise the features",
                 ConvergenceWarning,
             )

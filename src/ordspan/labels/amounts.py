@@ -71,16 +71,16 @@ def read_ends(text: str) -> dict[str, Amount]:
     ({'low': 40000.0, 'high': 75000.0}, {})
     """
     text = normalise_label(text)
-    found: list[dict[str, Amount]] = []
+    brackets: list[dict[str, Amount]] = []
     for words in ({"low": text, "high": text}, *readings(text)):
         with suppress(ValueError):
             ends = {kind: read_amount(word) for kind, word in words.items()}
             low, high = ends.get("low"), ends.get("high")
             if low and high and low.scale == 1 and low.value * high.scale <= high.value:
                 ends["low"] = read_amount(words["low"], high.scale)
-            if ends and ends not in found:
-                found.append(ends)
-    return found[0] if len(found) == 1 else {}
+            if ends and ends not in brackets:
+                brackets.append(ends)
+    return brackets[0] if len(brackets) == 1 else {}
 
 
 def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:

@@ -49,8 +49,8 @@ def check_classes(classes: Any) -> NDArray[Any]:
     if unique.size < order.size:
         raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
     if order.size < 2:
-        found = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grade"
-        raise ValueError(f"found {found}; list all grades: {ALL_GRADES}")
+        what = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grade"
+        raise ValueError(f"found {what}; list all grades: {ALL_GRADES}")
     return order
 
 
@@ -150,8 +150,8 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
         raise ValueError("; ".join(problems))
     # a word among numbers is a fault that the reader reports with its line
     included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
-    kept = numbers | included if numbers else words
-    labels = sorted_grades(np.array(sorted(kept)), f"with {ALL_GRADES}", f"with {CUT}")
+    grade_words = numbers | included if numbers else words
+    labels = sorted_grades(np.array(sorted(grade_words)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
     if (codes := far_from_others(grades)).size:
         far = [number_as_text(code) for code in codes.tolist()]
@@ -165,7 +165,7 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     outermost = {"above": grades[-1], "below": grades[0]}
     for word, ends in ranges.items():
         is_beyond = any(float(ends.get(kind, "nan")) == end for kind, end in outermost.items())
-        if is_beyond or not kept.issuperset(ends.values()):
+        if is_beyond or not grade_words.issuperset(ends.values()):
             raise ValueError(
                 f"the labels do not show which grades {word!r} means: list all, {ALL_GRADES}"
             )
@@ -199,8 +199,8 @@ def _may_be_grade(text: str) -> bool:
 
 def _numeric_ends(text: str) -> dict[str, str] | None:
     """The ends of a label that is a range of numbers."""
-    found = () if is_number(text) else readings(text)
-    return next((ends for ends in found if ends and all(map(_may_be_grade, ends.values()))), None)
+    ranges = () if is_number(text) else readings(text)
+    return next((ends for ends in ranges if ends and all(map(_may_be_grade, ends.values()))), None)
 
 
 def read_order(text: str) -> NDArray[Any]:

@@ -74,10 +74,10 @@ def _read_frame(y: Any) -> tuple[Labels, NDArray[Any] | None]:
 
 def common_order(*orders: NDArray[Any] | None) -> NDArray[Any] | None:
     """The order of the grades that columns know, which must agree."""
-    known = [order for order in orders if order is not None]
-    if known and not np.array_equal(known[0], known[-1]):
-        raise ValueError(f"two columns differ in order: {shown(known[0])} and {shown(known[-1])}")
-    return known[0] if known else None
+    lists = [order for order in orders if order is not None]
+    if lists and not np.array_equal(lists[0], lists[-1]):
+        raise ValueError(f"two columns differ in order: {shown(lists[0])} and {shown(lists[-1])}")
+    return lists[0] if lists else None
 
 
 def read_columns(columns: Iterable[Any]) -> tuple[list[Labels], list[NDArray[Any] | None]]:
@@ -185,9 +185,9 @@ def distinct(labels: Labels) -> NDArray[Any]:
     >>> distinct(np.array([[2.0, np.nan], [2.0, 1.0]]))
     array([1., 2.])
     """
-    known = labels[~is_open(labels)]
+    closed = labels[~is_open(labels)]
     # arrays that were objects only to hold open ends become numbers or strings again
-    return np.unique(np.array(known.tolist()) if known.dtype == object else known)
+    return np.unique(np.array(closed.tolist()) if closed.dtype == object else closed)
 
 
 def refuse_missing(labels: Labels) -> None:
@@ -354,8 +354,8 @@ def parse_intervals(labels: ArrayLike, *, classes: Any = None) -> NDArray[Any]:
             "end, use intervals(lower, upper)"
         )
     texts = np.where(is_open(values), "", values.astype(str)).tolist()
-    given = order if classes is None else classes
-    grades = classes_of(texts) if given is None else check_classes(given)
+    order = order if classes is None else classes
+    grades = classes_of(texts) if order is None else check_classes(order)
     reader = LabelReader(grades)
     ranks: dict[str, tuple[int, int]] = {}
     for text in dict.fromkeys(texts):

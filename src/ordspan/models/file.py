@@ -306,11 +306,11 @@ def estimator_header(model: Any) -> Header:
 
 def stored(name: str, value: Any) -> Any:
     """A parameter as a `Value`, if it can be one; NumPy scalars become plain numbers."""
-    given = value
+    content = value
     if isinstance(value, dict):
-        given = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
+        content = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
     try:
-        return msgspec.convert(msgspec.to_builtins(given, enc_hook=_plain), Value)
+        return msgspec.convert(msgspec.to_builtins(content, enc_hook=_plain), Value)
     except (ValueError, NotImplementedError):
         raise TypeError(
             f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
@@ -442,8 +442,8 @@ class Checkpoint:
     ) -> None:
         self.path, self.remedy = None if path is None else Path(path), remedy
         for name, *state in files:
-            told = zip(("size", "modification time", "content"), state, strict=True)
-            settings = settings | {f"{what} of {name}": value for what, value in told}
+            facts = zip(("size", "modification time", "content"), state, strict=True)
+            settings = settings | {f"{what} of {name}": value for what, value in facts}
         if self.path is not None:
             check_can_write(self.path)
             # through JSON: fails now, not after hours of work, and compares as read from a file

@@ -58,9 +58,9 @@ def decoded(body: bytes, kind: Any) -> Any:
             return content
         reason = "a name stands twice in an object"
     except msgspec.ValidationError as error:
-        found = PLACE.fullmatch(str(error))
-        assert found is not None
-        reason, place, column = found.groups()
+        match = PLACE.fullmatch(str(error))
+        assert match is not None
+        reason, place, column = match.groups()
         where = f", record {int(place) + 1}" if place else ""
         what = f"column {column!r}: " if column else ""
         raise RequestError(
