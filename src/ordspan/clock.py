@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Timer
+from typing import Any
 
 from numba.core.event import Event, Listener, register
 
@@ -23,9 +24,8 @@ class CompileTime(Listener):
     def __init__(self) -> None:
         self._spent: tuple[float, float | None] = (0.0, None)  # so far, and current start
         self._depth = 0
-        self._announce: Callable[[], None] | None = None
-        self._claimed = False
-        self._timer: Timer | None = None
+        self._say: Any = None
+        self._timer = Timer(0.0, self._say_once)
 
     def seconds(self) -> float:
         """Seconds spent compiling in this process so far."""
@@ -34,11 +34,11 @@ class CompileTime(Listener):
 
     def announce(self, say: Callable[[], None]) -> None:
         """Call a function once, in its own thread, as soon as compiling has taken long."""
-        self._announce, self._claimed = say, True
+        self._say = say
 
     def announce_on_terminal(self) -> None:
         """Say once, if there is a terminal and nobody else says it, why compiling takes long."""
-        if not self._claimed and sys.stderr is not None and sys.stderr.isatty():
+        if self._say is None and sys.stderr is not None and sys.stderr.isatty():
             message = "ordspan: compiling for this machine; later runs start without this delay"
             self.announce(lambda: print(message, file=sys.stderr))
 
@@ -49,24 +49,21 @@ class CompileTime(Listener):
             return
         before, _ = self._spent
         self._spent = (before, time.perf_counter())
-        if self._announce is not None:
-            self._timer = Timer(max(0.0, LONG - before), self._say)
+        if self._say is not None:
+            self._timer = Timer(max(0.0, LONG - before), self._say_once)
             self._timer.daemon = True
             self._timer.start()
 
     def on_end(self, event: Event) -> None:
         """Stop the clock and the timer."""
         self._depth -= 1
-        if self._depth > 0:
-            return
-        self._spent = (self.seconds(), None)
-        if self._timer is not None:
+        if self._depth == 0:
+            self._spent = (self.seconds(), None)
             self._timer.cancel()
 
-    def _say(self) -> None:
-        say, self._announce = self._announce, None
-        if say is not None:
-            say()
+    def _say_once(self) -> None:
+        say, self._say = self._say, lambda: None
+        say()
 
 
 compiling = CompileTime()

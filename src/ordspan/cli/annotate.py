@@ -6,14 +6,10 @@ import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from ordspan.cli.app import command
-from ordspan.cli.printing import print_json, print_notes, say
+from ordspan.cli.printing import print_notes, tell
 from ordspan.commands.jobs import STDOUT, AnnotateJob
-
-if TYPE_CHECKING:
-    from ordspan.serving.annotate.session import Session
 
 
 @command(AnnotateJob, "items.csv --grades low,mid,high --state items-state --id id")
@@ -38,10 +34,20 @@ def annotate(job: AnnotateJob, json: bool) -> None:
     if not json:
         print_notes(items.notes)
     app = make_app(session, title=items.path.name, question=job.question, token=token)
-    on_terminal = sys.stdout.isatty() and job.host in http.LOCAL_HOSTS
 
     def started(address: str) -> None:
-        print_started(address, session, token is not None, json)
+        n_items, n_answers = len(session.items), int(session.history.answered.sum())
+        secret = "The page asks for the secret; or append it to the address as /#token=SECRET."
+        blind = "There is no column to learn from, so items come in random order, without a guess."
+        tell(
+            {"address": address, "items": n_items, "answers": n_answers},
+            json,
+            f"Annotate {n_items:,} items at {address} ({n_answers:,} answers so far).",
+            f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.",
+            *([secret] if token else []),
+            *([blind] if session.features is None else []),
+        )
+        on_terminal = sys.stdout.isatty() and job.host in http.LOCAL_HOSTS
         if on_terminal if job.open is None else job.open:  # a text browser would block
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
@@ -58,22 +64,8 @@ def print_export(job: AnnotateJob, out: str, json: bool) -> None:
     rows, model = export_labels(
         out, Path(job.state), annotated=True, inputs=inputs, overwrite=job.overwrite
     )
-    if json and out != STDOUT:
-        print_json({"out": out, "answers": rows})
-    elif out != STDOUT and folder is not None:
-        say(f"{rows:,} answers written to {out}. To train on them:")
-        say(f"  {train_command(out, model, folder.options['text'])}")
-
-
-def print_started(address: str, session: Session, secret: bool, json: bool) -> None:
-    """Print the address of the page first."""
-    n_items, n_answers = len(session.items), int(session.history.answered.sum())
-    if json:
-        print_json({"address": address, "items": n_items, "answers": n_answers})
-        return
-    say(f"Annotate {n_items:,} items at {address} ({n_answers:,} answers so far).")
-    say(f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.")
-    if secret:
-        say("The page asks for the secret; or append it to the address as /#token=SECRET.")
-    if session.features is None:
-        say("There is no column to learn from, so items come in random order, without a guess.")
+    if out != STDOUT:
+        text = [] if folder is None else folder.options["text"]
+        again = f"  {train_command(out, model, text)}"
+        written = f"{rows:,} answers written to {out}. To train on them:"
+        tell({"out": out, "answers": rows}, json, written, again)

@@ -101,3 +101,9 @@ def print_skipped(summary: dict[str, Any]) -> None:
 def print_json(summary: dict[str, Any]) -> None:
     """Print one JSON object on one line."""
     say(json.dumps(summary))
+
+
+def tell(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
+    """Print a summary, for programs as JSON, for people in words."""
+    for line in [json.dumps(summary)] if as_json else lines:
+        say(line)

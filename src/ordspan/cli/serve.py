@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ordspan.cli.app import command
-from ordspan.cli.printing import print_json, say
+from ordspan.cli.printing import tell
 from ordspan.commands.jobs import STDOUT, ServeJob
-
-if TYPE_CHECKING:
-    from ordspan.serving.engine import Engine
 
 
 @command(ServeJob, "--model ratings.ordspan --state ratings-state")
@@ -36,17 +33,26 @@ def serve(job: ServeJob, json: bool) -> None:
         )
     if job.export is not None:  # works while the service is running
         rows, _ = export_labels(job.export, state, overwrite=job.overwrite)
-        if json and job.export != STDOUT:
-            print_json({"out": job.export, "labels": rows})
-        elif job.export != STDOUT:
-            say(f"{rows:,} labels written to {job.export}.")
+        if job.export != STDOUT:
+            written = f"{rows:,} labels written to {job.export}."
+            tell({"out": job.export, "labels": rows}, json, written)
         return
     engine = Engine(state, starting_model(job), every=job.snapshot_every)
     warm_up(engine.model)
     app = make_app(engine, token=token, most_waiting=job.most_waiting)
-    http.run_server(
-        app, job.host, job.port, lambda address: print_started(address, engine, bool(token), json)
-    )
+
+    def started(address: str) -> None:
+        secret = "Every request but /health must send Authorization: Bearer SECRET."
+        tell(
+            {"address": address, "events": engine.n_events},
+            json,
+            f"Serving at {address} ({engine.n_events:,} labels so far).",
+            f"Examples of requests for this model: {address}/openapi.json",
+            *([secret] if token else []),
+            "Ctrl+C stops the server after finishing accepted requests.",
+        )
+
+    http.run_server(app, job.host, job.port, started)
 
 
 def starting_model(job: ServeJob) -> Any:
@@ -67,15 +73,3 @@ def starting_model(job: ServeJob) -> Any:
         start = empty_model(job.classes, list(job.columns), list(job.text))
     check_names(start.recipe)
     return start
-
-
-def print_started(address: str, engine: Engine, secret: bool, json: bool) -> None:
-    """Say where the service listens, the address first; scripts wait for it."""
-    if json:
-        print_json({"address": address, "events": engine.n_events})
-        return
-    say(f"Serving at {address} ({engine.n_events:,} labels so far).")
-    say(f"Examples of requests for this model: {address}/openapi.json")
-    if secret:
-        say("Every request but /health must send Authorization: Bearer SECRET.")
-    say("Ctrl+C stops the server after finishing accepted requests.")
