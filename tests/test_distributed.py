@@ -34,6 +34,7 @@ CLASSES = [1, 2, 3, 4]
 KNOWN = OrdinalPA(classes=CLASSES)  # so that no pass looks for the grades
 BUSY = 50  # seconds that a busy machine may take on top: what is tested is that nothing hangs
 MIXED = [estimator for estimator in ESTIMATORS if not isinstance(estimator, KernelOrdinalPA)]
+WEIGHTED = OrdinalPA(class_weight={1: 3.0, 2: 0.5})
 X, Y, SPANS = graded(n=400)
 
 
@@ -71,7 +72,7 @@ def state_of(model):
 
 
 @pytest.mark.parametrize("labels", [Y, SPANS], ids=["exact", "intervals"])
-@pytest.mark.parametrize("estimator", MIXED, ids=repr)
+@pytest.mark.parametrize("estimator", [*MIXED, WEIGHTED], ids=repr)
 def test_one_block_on_dask_is_plain_training(client, estimator, labels):
     here = clone(estimator).partial_fit(X, labels, classes=CLASSES).partial_fit(X, labels)
     there = clone(estimator).set_params(classes=CLASSES)
@@ -80,13 +81,6 @@ def test_one_block_on_dask_is_plain_training(client, estimator, labels):
     np.testing.assert_array_equal(state_of(there), state_of(here))
     assert there.n_updates_ == here.n_updates_
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
-
-
-def test_weights_of_grades_reach_the_blocks(client):
-    weighted = OrdinalPA(class_weight={1: 3.0, 2: 0.5})
-    here = clone(weighted).partial_fit(X, Y, classes=CLASSES)
-    there = fit(client, clone(weighted), lazy(X, 400), lazy(Y, 400), rounds=1)
-    np.testing.assert_array_equal(state_of(there), state_of(here))
 
 
 def mixed_by_hand(estimator, pieces, labels, rounds):

@@ -1,11 +1,9 @@
-"""MSLR from a folder or a download, tried against a server on this machine."""
+"""MSLR from a folder or a download, which is pooch's."""
 
-import gc
 import gzip
 import hashlib
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -17,26 +15,7 @@ ROWS = "".join(
     for grade in range(5)
 ).encode()
 PACKED = gzip.compress(ROWS, mtime=0)
-
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of failed requests
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Gives the scripted answer: status, content and announced length; or none at all."""
-
-    def do_GET(self):
-        self.server.n_requests += 1
-        if self.server.answer == "silence":
-            self.server.release.wait(5)
-            return
-        status, body, length = self.server.answer
-        self.send_response(status)
-        self.send_header("Content-Length", str(length))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+DIGEST = hashlib.sha256(ROWS).hexdigest()
 
 
 @pytest.fixture(autouse=True)
@@ -45,30 +24,33 @@ def cache(tmp_path, monkeypatch):
     for name in ("ORDSPAN_DATA", "ORDSPAN_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ORDSPAN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in MSLR_SAMPLE:
-        monkeypatch.setitem(letor.SHA256, name, hashlib.sha256(ROWS).hexdigest())
+        monkeypatch.setitem(letor.SHA256, name, DIGEST)
         monkeypatch.setitem(letor.SHA256, f"{name}.gz", hashlib.sha256(PACKED).hexdigest())
     return tmp_path / "cache"
 
 
 @pytest.fixture
-def server(monkeypatch):
-    pytest.importorskip("pooch", reason="needs pooch: pip install 'ordspan[experiments]'")
-    gc.freeze()  # what is there already need not be looked at
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.daemon_threads = True
-        running.answer, running.n_requests = (200, ROWS, len(ROWS)), 0
-        running.release = threading.Event()
-        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
-        thread.start()
-        monkeypatch.setattr(letor, "RANKEVAL", f"http://127.0.0.1:{running.server_port}/")
-        yield running
-        running.release.set()
-        running.shutdown()
-        thread.join()
-        gc.collect()  # their sockets are closed here, not in a later test
-        gc.unfreeze()
+def downloads(monkeypatch):
+    """What the internet answers, or the error it fails with, and the addresses that were asked."""
+    pooch = pytest.importorskip("pooch", reason="needs pooch: pip install 'ordspan[experiments]'")
+    asked = []
+
+    class Downloader:
+        answer = ROWS
+
+        def __init__(self, timeout):
+            assert timeout == letor.TIMEOUT
+
+        def __call__(self, url, file, pup):
+            asked.append(url)
+            if isinstance(Downloader.answer, Exception):
+                raise Downloader.answer
+            Path(file).write_bytes(Downloader.answer)
+
+    monkeypatch.setattr(pooch, "HTTPDownloader", Downloader)
+    Downloader.asked = asked
+    return Downloader
 
 
 def put(folder, content, ending=""):
@@ -89,62 +71,56 @@ def test_a_file_of_the_data_folder_may_be_gzipped(tmp_path, monkeypatch, content
     assert dataset.source.endswith(f"file {MSLR_SAMPLE[1]}{ending} of the data folder")
 
 
-def test_a_data_folder_that_does_not_exist_is_refused(tmp_path):
+def test_a_folder_that_does_not_exist_and_a_damaged_file_are_refused(tmp_path):
     with pytest.raises(NotADirectoryError, match=r"the data folder .*typo does not exist"):
         load_dataset("abalone", tmp_path / "typo")
-
-
-def test_a_damaged_file_is_refused_with_its_path_and_the_digest(tmp_path):
-    folder = put(tmp_path, b"damaged")
     with pytest.raises(CorruptFile) as refusal:
-        load_dataset("mslr", folder)
-    assert str(folder / MSLR_SAMPLE[0]) in str(refusal.value)
-    assert letor.SHA256[MSLR_SAMPLE[0]] in str(refusal.value)
+        load_dataset("mslr", put(tmp_path, b"damaged"))
+    assert str(tmp_path / MSLR_SAMPLE[0]) in str(refusal.value)
+    assert DIGEST in str(refusal.value)
 
 
-def test_the_sample_is_downloaded_once_where_no_folder_has_it(server, cache, tmp_path):
+def test_the_sample_is_downloaded_once_where_no_folder_has_it(downloads, cache, tmp_path):
     put(cache, b"a damaged copy")
     for _ in range(2):
         dataset = load_dataset("mslr", tmp_path)
         assert dataset.ranks.tolist() == [1, 2, 3, 4, 5] * 2
-        assert dataset.source.startswith("sample of 10,000 rows: download of http://127.0.0.1")
-        assert server.n_requests == 2
+        assert dataset.source.startswith("sample of 10,000 rows: download of https://raw.")
+        assert len(downloads.asked) == 2
     assert set(cache.rglob("*.txt")) == {cache / name for name in MSLR_SAMPLE}
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ((404, b"gone", 4), "404 Client Error: Not Found"),
-        ((200, ROWS[:50], 5000), "50 bytes read"),
-        ("silence", "127.0.0.1:[0-9]+ cannot be reached"),
-        ((200, b"<html>please log in</html>", 26), hashlib.sha256(ROWS).hexdigest()),
+        ("HTTPError", "404 Client Error: Not Found"),
+        ("ConnectionError", "raw.githubusercontent.com cannot be reached"),
+        ("Timeout", "raw.githubusercontent.com cannot be reached"),
+        (OSError(28, "No space left\non device"), "No space left on device"),
+        (b"<html>please log in</html>", DIGEST),
     ],
 )
 def test_a_broken_answer_is_reported_in_one_line_and_leaves_nothing(
-    server, cache, monkeypatch, answer, reason
+    downloads, cache, answer, reason
 ):
-    server.answer = answer
-    monkeypatch.setattr(letor, "TIMEOUT", 0.3)
+    if isinstance(answer, str):
+        answer = getattr(pytest.importorskip("requests").exceptions, answer)(
+            "404 Client Error: Not Found"
+        )
+    downloads.answer = answer
     with pytest.raises(DataUnavailable, match=f"the download failed: .*{reason}") as failure:
         load_dataset("mslr")
     assert "\n" not in str(failure.value)
     assert not [path for path in cache.rglob("*") if path.is_file()]
 
 
-def test_offline_only_the_cache_is_asked(server, cache, monkeypatch):
+def test_offline_only_the_cache_is_asked(downloads, cache, monkeypatch):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
     with pytest.raises(DataUnavailable, match="disabled by ORDSPAN_OFFLINE"):
         load_dataset("mslr")
     put(cache, ROWS)
     assert load_dataset("mslr").ranks.size == 10
-    assert server.n_requests == 0
-
-
-def test_a_cache_that_cannot_be_written_is_reported(server, cache):
-    cache.write_text("a file where the folder should be")
-    with pytest.raises(DataUnavailable, match=r"the download failed: .*cache"):
-        load_dataset("mslr")
+    assert not downloads.asked
 
 
 def test_without_pooch_the_extra_is_named(monkeypatch):

@@ -32,30 +32,36 @@ def fake_results(
     table = np.zeros(len(names), table_type(runs, kept.size, CLASSES - 1))
     exact = {}  # PRank and MCP learn from exact labels, so their rows are the same everywhere
     for row, (dataset, labels, algorithm) in zip(table, names, strict=True):
-        is_exact = algorithm in ("PRank", "MCP")
-        is_fixed = algorithm == "hindsight"
-        goal = _goal(level, algorithm) + (0 if is_exact else labels / 7500)
-        drawn = exact.get((dataset, algorithm)) if is_exact else None
-        if drawn is None:
-            drawn = _errors(rng, goal, labels, (runs, trials))
-            exact[dataset, algorithm] = drawn
-        if growing:
-            drawn = drawn[:, :, ::-1]
+        base, _, extra = algorithm.partition(" ")
+        goal = level[base] * {"": 1, "average": 0.85, "sca": 1.05}[extra]
+        if algorithm in ("PRank", "MCP"):
+            if (dataset, algorithm) not in exact:
+                exact[dataset, algorithm] = _errors(rng, goal, labels, (runs, trials))
+            drawn = exact[dataset, algorithm]
+        else:
+            drawn = _errors(rng, goal + labels / 7500, labels, (runs, trials))
+        drawn = drawn[:, :, ::-1] if growing else drawn
         row["dataset"], row["labels"], row["algorithm"] = dataset, labels, algorithm
         row["C"] = 0.01 if algorithm.startswith(("PA-I", "PA-II")) else np.nan
-        row["runs"] = min(runs, HINDSIGHT_RUNS) if is_fixed else runs
+        row["runs"] = min(runs, HINDSIGHT_RUNS) if algorithm == "hindsight" else runs
         row["error_sums"], row["interval_error_sums"] = drawn.cumsum(axis=2)[..., kept - 1]
         losses = 2.0 * row["error_sums"][0]
         row["losses"] = np.nan if algorithm == "MCP" else losses
         row["bounds"] = 3.0 * losses + 50.0 if algorithm == "PA-I" else np.nan
         spread = np.sqrt(kept)[:, None] * np.linspace(-0.1, 0.1, CLASSES - 1)
         row["thresholds"] = np.nan if algorithm in ("MCP", "hindsight") else spread
-    return Results(table, kept, _settings(datasets, algorithms, fractions, runs, trials))
-
-
-def _goal(level, algorithm):
-    base, _, extra = algorithm.partition(" ")
-    return level[base] * {"": 1, "average": 0.85, "sca": 1.05}[extra]
+    settings = {
+        "runs": runs,
+        "hindsight_runs": min(runs, HINDSIGHT_RUNS),
+        "trials": trials,
+        "versions": {"numpy": np.__version__},
+        "rule": "the C of the grid with the lowest error in three pilot runs",
+        "grid": [0.001, 0.01, 0.1],
+        "sources": {name: f"made up for the tests <{name}>" for name in datasets},
+        "unavailable": {n: "not fetched; fetch it & try" for n in DATASETS if n not in datasets},
+        "truth_mae": {"synthetic": 0.4} if "synthetic" in datasets else {},
+    }
+    return Results(table, kept, settings)
 
 
 def _errors(rng, goal, labels, shape):
@@ -64,23 +70,3 @@ def _errors(rng, goal, labels, shape):
     errors = rng.binomial(CLASSES - 1, np.minimum(expected / (CLASSES - 1), 1), shape)
     forgiven = (rng.random(shape) < labels / 100) * rng.integers(0, 3, shape)
     return np.array([errors, np.maximum(errors - forgiven, 0)])
-
-
-def _settings(datasets, algorithms, fractions, runs, trials):
-    return {
-        "datasets": list(datasets),
-        "algorithms": list(algorithms),
-        "fractions": list(fractions),
-        "runs": runs,
-        "hindsight_runs": min(runs, HINDSIGHT_RUNS),
-        "trials": trials,
-        "seed": 0,
-        "version": "0.0",
-        "versions": {"numpy": np.__version__},
-        "rule": "the C of the grid with the lowest error in three pilot runs",
-        "grid": [0.001, 0.01, 0.1],
-        "sources": {name: f"made up for the tests <{name}>" for name in datasets},
-        "unavailable": {n: "not fetched; fetch it & try" for n in DATASETS if n not in datasets},
-        "n_classes": dict.fromkeys(datasets, CLASSES),
-        "truth_mae": {"synthetic": 0.4} if "synthetic" in datasets else {},
-    }

@@ -1,18 +1,130 @@
-"""The page holds what the table holds, opens offline, and works in a real browser."""
+"""Figures and page show the table, arranged as in the paper; the page works in a real browser."""
 
 import re
 from itertools import chain
 
 import numpy as np
 import pytest
-from fake_results import MAIN, fake_results
+from fake_results import EXTRA, MAIN, fake_results
 
 from ordspan.experiments.claims import count_verdicts, make_claims
-from ordspan.experiments.figures import make_panels
+from ordspan.experiments.figures import LOOKS, look_of, make_panels, one_panel, write_figures
+from ordspan.experiments.protocol import CITED_ALGORITHMS
 from ordspan.experiments.report import report_page
+from ordspan.experiments.results import Cell
 from standalone import check_stands_alone, try_page
 
-CURVES = (*MAIN, "PA average")
+KINDS = ("exact", "50% partial", "75% partial")
+
+
+# figures
+
+
+def panels_of(results, figure):
+    """The axes of a figure by their titles."""
+    return {panel.title: one_panel(panel).axes[0] for panel in make_panels(results)[figure]}
+
+
+def curves_of(axes):
+    return {line.get_label(): line for line in axes.get_lines()}
+
+
+@pytest.fixture(scope="module")
+def two():
+    return fake_results(datasets=("abalone", "mslr"), trials=1000)
+
+
+@pytest.fixture(scope="module")
+def first(two):
+    return panels_of(two, "figure1")
+
+
+@pytest.fixture(scope="module")
+def second(two):
+    return panels_of(two, "figure2")
+
+
+def test_panels_are_arranged_as_in_the_paper(first, second):
+    assert list(first) == [
+        f"{name} ({kind} labels)" for name in ("Abalone", "MSLR") for kind in KINDS
+    ]
+    assert len({axes.get_ylim() for axes in list(first.values())[:3]}) == 1
+    assert list(second) == [f"{name} (50% and 75% partial labels)" for name in ("Abalone", "MSLR")]
+
+
+def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two, first, second):
+    axes = first["MSLR (50% partial labels)"]
+    assert list(curves_of(axes)) == list(MAIN)
+    for (name, line), band in zip(curves_of(axes).items(), axes.collections, strict=True):
+        sums = two.rows[Cell("mslr", 50, name)]["error_sums"] / two.trials
+        mean, sem = sums.mean(axis=0), sums.std(axis=0, ddof=1) / 2
+        np.testing.assert_array_equal(line.get_xdata(), two.trials)
+        np.testing.assert_allclose(line.get_ydata(), mean)
+        heights = band.get_paths()[0].vertices[:, 1]
+        extremes = (mean - sem).min(), (mean + sem).max()
+        assert (heights.min(), heights.max()) == pytest.approx(extremes)
+    lines = curves_of(second["MSLR (50% and 75% partial labels)"])
+    assert set(lines) == {f"{name}, {labels}%" for name in MAIN[:3] for labels in (50, 75)}
+    sums = two.rows[Cell("mslr", 75, "PA-II")]["interval_error_sums"]
+    np.testing.assert_allclose(lines["PA-II, 75%"].get_ydata(), (sums / two.trials).mean(axis=0))
+
+
+def test_dashes_mean_the_same_in_both_figures_and_differ_without_colours(first, second):
+    lines = curves_of(first["MSLR (50% partial labels)"])
+    for name, line in curves_of(second["MSLR (50% and 75% partial labels)"]).items():
+        algorithm, fraction = name.split(", ")
+        assert line._dash_pattern == lines[algorithm]._dash_pattern
+        assert (line.get_markerfacecolor() == "white") == (fraction == "75%")
+    names = (*MAIN, *CITED_ALGORITHMS, *EXTRA)
+    looks = {(look_of(name)["linestyle"], LOOKS[name.split()[0]][2]) for name in names}
+    assert len(looks) == len(names)
+
+
+def test_regret_shows_the_losses_the_fixed_ranker_and_the_bound(two):
+    panels = panels_of(two, "regret")
+    assert list(panels) == ["Abalone (exact labels)", "MSLR (exact labels)"]
+    lines = curves_of(panels["MSLR (exact labels)"])
+    assert list(lines) == ["PA-I bound", "PA", "PA-I", "PA-II", "PRank", "hindsight"]
+    for label, line in lines.items():
+        name, _, bound = label.partition(" ")
+        expected = two.rows[Cell("mslr", 0, name)]["bounds" if bound else "losses"]
+        np.testing.assert_allclose(line.get_ydata(), expected[expected > 0])
+
+
+def test_thresholds_are_those_of_the_first_run(two):
+    panels = panels_of(two, "thresholds")
+    names = [name for name in MAIN if name != "MCP"]  # which has none
+    assert list(panels) == [f"{title}: {name}" for title in ("Abalone", "MSLR") for name in names]
+    drawn = [line.get_ydata() for line in panels["MSLR: PRank"].get_lines()]
+    np.testing.assert_array_equal(drawn, two.rows[Cell("mslr", 0, "PRank")]["thresholds"].T)
+
+
+def test_the_true_model_is_drawn_where_it_is_known():
+    panels = panels_of(fake_results(datasets=("mslr", "synthetic")), "figure1")
+    assert "true model" not in curves_of(panels["MSLR (exact labels)"])
+    line = curves_of(panels["Synthetic (exact labels)"])["true model"]
+    assert set(line.get_ydata()) == {0.4}
+
+
+@pytest.mark.parametrize(
+    ("options", "figures"),
+    [
+        ({"algorithms": (*MAIN, *EXTRA), "fractions": (50,)}, ("figure1", "figure2")),
+        ({"runs": 1, "trials": 3, "fractions": (0,)}, ("figure1",)),
+    ],
+)
+def test_same_table_gives_the_same_files(tmp_path, options, figures):
+    results, files = fake_results(datasets=("synthetic",), **options), []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_figures(results, make_panels(results), tmp_path / name)
+        files.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    assert files[0] == files[1]
+    assert files[0].keys() == {f"{name}.{kind}" for name in figures for kind in ("png", "pdf")}
+
+
+# the page
+
 TRY_EVERYTHING = """
 const all = selector => [...document.querySelectorAll(selector)];
 const shown = selector => all(selector).filter(e => e.getClientRects().length).length;
@@ -46,7 +158,9 @@ def page_of(results):
 
 @pytest.fixture(scope="module")
 def results():
-    return fake_results(datasets=("california", "synthetic"), algorithms=CURVES, trials=500)
+    return fake_results(
+        datasets=("california", "synthetic"), algorithms=(*MAIN, "PA average"), trials=500
+    )
 
 
 @pytest.fixture(scope="module")
