@@ -185,7 +185,7 @@ def perceptron_step(vectors, x, lower, upper, size=1.0):
         worst = max(errors, key=lambda r: score[r])
         new[best] += size * x
         new[worst] -= size * x
-    return int(np.argmax(score)) + 1, new
+    return new
 
 
 def class_step(scores, sq_norm, lower, upper, spread=0, cap=np.inf):
@@ -230,93 +230,70 @@ def threshold_step(rule, solver, theta, score, sq_norm, lower, upper, strength):
 
 
 def learn_stream(
-    X,
-    lower,
-    upper=None,
-    rule="PA-I",
-    C=0.1,
-    average=False,
-    solver="exact",
-    sample_weight=None,
-    n_classes=None,
+    X, lower, upper, rule, C=0.1, average=False, solver="exact", sample_weight=None, n_classes=None
 ):
     """Learn dense rows one after the other in plain NumPy.
 
     Parameters
     ----------
     X : array of shape (n, d)
-    lower, upper : ranks of shape (n,); ``upper`` left out means exact labels
+    lower, upper : ranks of shape (n,)
     rule : "PA", "PA-I", "PA-II", "PRank", "perceptron", "MC-PA", "MC-PA-I" or "MC-PA-II"
     C : aggressiveness of PA-I and PA-II (the baselines step by 1)
     average : predict with the mean of the iterates after each row, all of which are stored
     solver : "exact", or "sca" for the printed search
     sample_weight : factors of C (of the step of the baselines) for each row; 0 skips it
-    n_classes : K; left out, the highest rank that occurs
+    n_classes : K
     """
-    upper = lower if upper is None else upper
-    n_classes = int(np.max(upper)) if n_classes is None else n_classes
-    base = C if "PA" in rule else 1.0
+    X, base = np.asarray(X, float), C if "PA" in rule else 1.0
     strengths = np.full(len(X), base) if sample_weight is None else base * np.asarray(sample_weight)
-    with_vectors = rule == "perceptron" or rule.startswith("MC-")
-    learn = _learn_classes if with_vectors else _learn_thresholds
-    return learn(np.asarray(X, float), lower, upper, rule, strengths, average, solver, n_classes)
+    if rule == "perceptron" or rule.startswith("MC-"):
+        return learn_classes(X, lower, upper, rule, strengths, n_classes)
+    shown = X, X, [x @ x for x in X]
+    return learn_thresholds(*shown, lower, upper, rule, strengths, average, n_classes, solver)
 
 
-def _learn_thresholds(X, lower, upper, rule, strengths, average, solver, n_classes):
-    w, theta = np.zeros(X.shape[1]), np.zeros(n_classes - 1)
-    history = []
-    predicted = np.empty(len(X), dtype=np.int64)
-    n_updates = 0
-    for t, x in enumerate(X):
-        score = w @ x
+def learn_kernel(gram, *stream):
+    """Learn the rows of a square matrix of kernel values; the weights are their coefficients."""
+    return learn_thresholds(gram, np.eye(len(gram)), np.diag(gram), *stream)
+
+
+def learn_thresholds(
+    rows, moves, norms, lower, upper, rule, strengths, average, n_classes, solver="exact"
+):
+    """Score row by row; a step adds its pull times a row of ``moves`` to the weights."""
+    w, theta, history = np.zeros(rows.shape[1]), np.zeros(n_classes - 1), []
+    predicted, n_updates = np.empty(len(rows), dtype=np.int64), 0
+    for t, row in enumerate(rows):
         guide = mean(history) if average and history else (w, theta)
-        predicted[t] = rank(guide[1], guide[0] @ x)
+        predicted[t] = rank(guide[1], guide[0] @ row)
         if strengths[t] == 0:
             continue
-        pull, new = threshold_step(
-            rule, solver, theta, score, x @ x, lower[t], upper[t], strengths[t]
-        )
+        label = lower[t], upper[t], strengths[t]
+        pull, new = threshold_step(rule, solver, theta, w @ row, norms[t], *label)
         n_updates += new is not theta and bool(pull != 0 or np.any(new != theta))
-        if pull != 0:
-            w = w + pull * x
-        theta = new
-        if average:
-            history.append((w, theta))
+        w, theta = w + pull * moves[t] if pull != 0 else w, new
+        history.append((w, theta))
     w, theta = mean(history) if average and history else (w, theta)
     return Learned(w, theta, predicted, n_updates)
 
 
-class LearnedDual(NamedTuple):
-    """What `learn_kernel` ends with."""
-
-    scores: np.ndarray  # of the rows asked for
-    thresholds: np.ndarray
-    predicted: np.ndarray  # rank of each row just before it was learned
-    coefs: dict  # number of the row: its coefficient
-
-
-def learn_kernel(gram, lower, upper, rule, strengths, average, n_classes, asked=None):
-    """Learn the rows of a square matrix of kernel values; every row keeps its own coefficient.
-
-    ``asked`` are the kernel values, (m, n), of the rows to score at the end.
-    """
-    n = len(gram)
-    alpha, theta, history = np.zeros(n), np.zeros(n_classes - 1), []
-    predicted = np.empty(n, dtype=np.int64)
-    for t in range(n):
-        guide = mean(history) if average and history else (alpha, theta)
-        predicted[t] = rank(guide[1], guide[0] @ gram[t])
-        if strengths[t] == 0:
-            continue
-        pull, theta = threshold_step(
-            rule, "exact", theta, alpha @ gram[t], gram[t, t], lower[t], upper[t], strengths[t]
-        )
-        alpha = alpha + pull * (np.arange(n) == t)
-        history.append((alpha, theta))
-    if average and history:
-        alpha, theta = mean(history)
-    coefs = {i: alpha[i] for i in np.flatnonzero(alpha)}
-    return LearnedDual((gram if asked is None else asked) @ alpha, theta, predicted, coefs)
+def learn_classes(X, lower, upper, rule, strengths, n_classes):
+    """One weight vector per class."""
+    vectors, n_updates = np.zeros((n_classes, X.shape[1])), 0
+    predicted = np.empty(len(X), dtype=np.int64)
+    for t, x in enumerate(X):
+        predicted[t], new, strength = int(np.argmax(vectors @ x)) + 1, vectors, strengths[t]
+        if rule == "perceptron":
+            new = perceptron_step(vectors, x, lower[t], upper[t], strength)
+        elif strength > 0:
+            spread = 0.5 / strength if rule == "MC-PA-II" else 0.0
+            cap = strength if rule == "MC-PA-I" else np.inf
+            pulls = class_step(vectors @ x, x @ x, lower[t], upper[t], spread, cap)
+            new = vectors + np.outer(pulls, x)
+        n_updates += not np.array_equal(new, vectors)
+        vectors = new
+    return Learned(vectors, np.zeros(n_classes - 1), predicted, n_updates)
 
 
 def project_out(gram, alpha, spare, onto):
@@ -326,32 +303,6 @@ def project_out(gram, alpha, spare, onto):
     new[spare] = 0.0
     new[onto] += share * alpha[spare]
     return new
-
-
-def _learn_classes(X, lower, upper, rule, strengths, average, solver, n_classes):
-    def at(t):
-        return lower[t], upper[t], strengths[t]
-
-    vectors = np.zeros((n_classes, X.shape[1]))
-    predicted = np.empty(len(X), dtype=np.int64)
-    n_updates = 0
-    for t, x in enumerate(X):
-        if rule == "perceptron":
-            predicted[t], new = perceptron_step(vectors, x, lower[t], upper[t], strengths[t])
-        else:
-            predicted[t] = int(np.argmax(vectors @ x)) + 1
-            new = vectors + np.outer(_class_pulls(rule, vectors @ x, x @ x, *at(t)), x)
-        n_updates += not np.array_equal(new, vectors)
-        vectors = new
-    return Learned(vectors, np.zeros(n_classes - 1), predicted, n_updates)
-
-
-def _class_pulls(rule, scores, sq_norm, lower, upper, strength):
-    if strength == 0:
-        return np.zeros(len(scores))
-    spread = 0.5 / strength if rule == "MC-PA-II" else 0.0
-    cap = strength if rule == "MC-PA-I" else np.inf
-    return class_step(scores, sq_norm, lower, upper, spread, cap)
 
 
 def mean(history):

@@ -1,4 +1,4 @@
-"""Mixing memories: sorted stays sorted, and averages stay what they say."""
+"""Mixing states of learners: sorted stays sorted, and averages stay what they say."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,10 @@ from ordspan.core.state import LOG_COUNT, LOG_SUM, SCALE, model_view
 from ordspan.distributed.mixing import mix
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 
-CUTS = [70, 71, 200]
 X, Y, SPANS = graded(n=300)
+CUTS = [70, 71, 200]
+SHARES = (np.diff([0, *CUTS, 300]) / 300).tolist()
+PIECES = list(zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True))
 MAKERS = [
     lambda: LinearLearner(4, 4),
     lambda: LinearLearner(4, 4, "PA", average=True),
@@ -20,71 +22,51 @@ MAKERS = [
 ]
 
 
-def parts(make, start):
-    """A learner for each part of the rows, each gone on from the same state."""
-    pieces = zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True)
-    learners = [make().restore(start) for _ in range(len(CUTS) + 1)]
-    for learner, (rows, spans) in zip(learners, pieces, strict=True):
-        learner.learn_many(rows, *spans.T)
-    return learners
-
-
-def shares():
-    return (np.diff([0, *CUTS, 300]) / 300).tolist()
-
-
-def warm(make):
+def start_and_ends(make):
+    """The state of a learner, and of those that have gone on from it with a part of the rows."""
     learner = make()
     learner.learn_many(X[::3], *SPANS[::3].T)
-    return learner.state.copy()
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_one_learner_and_learners_that_learned_nothing_need_no_mixing(make):
-    start = warm(make)
-    end = parts(make, start)[0].state
-    np.testing.assert_array_equal(mix(start, [end], [1.0]), end)
-    mixed = mix(start, [start, start, start], [0.25, 0.5, 0.25])
-    np.testing.assert_allclose(mixed, start, rtol=1e-12, atol=1e-9)
+    ends = [make().restore(learner.state) for _ in PIECES]
+    for end, (rows, spans) in zip(ends, PIECES, strict=True):
+        end.learn_many(rows, *spans.T)
+    return learner.state, [end.state for end in ends]
 
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_last_iterates_are_mixed_by_shares_and_counters_add_up(make):
-    start = warm(make)
-    learners = parts(make, start)
-    mixed = make().restore(mix(start, [one.state for one in learners], shares()))
+    start, ends = start_and_ends(make)
+    mixed = make().restore(mix(start, ends, SHARES))
+    models, before = [model_view(end) for end in ends], model_view(start).counters
     for name in ("weights", "edges"):
-        each = [s * getattr(o.model, name) for s, o in zip(shares(), learners, strict=True)]
-        np.testing.assert_allclose(getattr(mixed.model, name), sum(each), rtol=1e-12)
-    before = make().restore(start).model.counters
-    summed = before + sum(one.model.counters - before for one in learners)
+        wanted = sum(s * getattr(model, name) for s, model in zip(SHARES, models, strict=True))
+        np.testing.assert_allclose(getattr(mixed.model, name), wanted, rtol=1e-12)
+    summed = before + sum(model.counters - before for model in models)
     np.testing.assert_allclose(mixed.model.counters[:SCALE], summed[:SCALE], rtol=1e-12)
     assert mixed.n_trials == 100 + 300
-    if summed[LOG_COUNT]:
-        scale = np.exp(summed[LOG_SUM] / summed[LOG_COUNT])
-        assert mixed.model.counters[SCALE] == pytest.approx(scale)
+    scale = np.exp(summed[LOG_SUM] / max(1.0, summed[LOG_COUNT]))
+    assert mixed.model.counters[SCALE] == pytest.approx(scale)
+    np.testing.assert_array_equal(mix(start, ends[:1], [1.0]), ends[0])
+    unmoved = mix(start, [start, start, start], [0.25, 0.5, 0.25])
+    np.testing.assert_allclose(unmoved, start, rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("weighting", ["rows", "one alone"])
-def test_the_average_is_over_every_iterate_of_every_learner(weighting):
+@pytest.mark.parametrize("shares", [SHARES, [0.0, 1.0, 0.0, 0.0]])
+def test_the_average_is_over_every_iterate_of_every_learner(shares):
     def make():
         return LinearLearner(4, 4, average=True)
 
-    start = warm(make)
+    start, ends = start_and_ends(make)
     before = make().restore(start)
-    total_weights = before.n_trials * before.weights
-    total_thresholds = before.n_trials * before.thresholds
-    pieces = zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True)
-    for rows, spans in pieces:
+    weights, thresholds = before.n_trials * before.weights, before.n_trials * before.thresholds
+    for rows, spans in PIECES:
         one = make().restore(start)
         for row, (lower, upper) in zip(rows, spans, strict=True):
             one.learn_one(row, lower, upper)
-            total_weights = total_weights + one.model.weights
-            total_thresholds = total_thresholds + one.model.edges[1:-1]
-    share = shares() if weighting == "rows" else [0.0, 1.0, 0.0, 0.0]
-    mixed = make().restore(mix(start, [one.state for one in parts(make, start)], share))
-    np.testing.assert_allclose(mixed.weights, total_weights / 400, rtol=1e-10)
-    np.testing.assert_allclose(mixed.thresholds, total_thresholds / 400, rtol=1e-10)
+            weights += one.model.weights
+            thresholds += one.model.edges[1:-1]
+    mixed = make().restore(mix(start, ends, shares))
+    np.testing.assert_allclose(mixed.weights, weights / 400, rtol=1e-10)
+    np.testing.assert_allclose(mixed.thresholds, thresholds / 400, rtol=1e-10)
 
 
 def test_mixed_thresholds_stay_sorted_to_the_bit():
@@ -102,5 +84,4 @@ def test_mixed_thresholds_stay_sorted_to_the_bit():
         share = rng.dirichlet(np.full(len(ends), 0.3))
         edges = model_view(mix(start, ends, share.tolist())).edges
         assert (np.diff(edges[1:-1]) >= 0).all()
-        assert edges[0] == -np.inf
-        assert edges[-1] == np.inf
+        assert edges[[0, -1]].tolist() == [-np.inf, np.inf]

@@ -289,19 +289,20 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of the features, (d,), or (K, d) with one vector per class."""
+        return self._fitted().weights
+
+    def _fitted(self) -> Any:
         check_is_fitted(self)
-        return self.learner_.weights
+        return self.learner_
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """The scores that the learner gives to the rows of X."""
-        check_is_fitted(self)
-        rows = make_rows(self._checked(X, reset=False))
-        return self.learner_.latent(rows, feature_names=self._names())
+        learner, rows = self._fitted(), make_rows(self._checked(X, reset=False))
+        return learner.latent(rows, feature_names=self._names())
 
     def _ranks(self, X: Any) -> NDArray[np.int64]:
-        check_is_fitted(self)
-        rows = make_rows(self._checked(X, reset=False))
-        return self.learner_.predict_many(rows, feature_names=self._names())
+        learner, rows = self._fitted(), make_rows(self._checked(X, reset=False))
+        return learner.predict_many(rows, feature_names=self._names())
 
 
 def needs_calibration(name: str) -> Any:
@@ -323,8 +324,7 @@ class ThresholdModel(BaseOrdinal):
     @property
     def thresholds_(self) -> NDArray[np.float64]:
         """Sorted thresholds between neighbouring grades, (K - 1,)."""
-        check_is_fitted(self)
-        return self.learner_.thresholds
+        return self._fitted().thresholds
 
     def latent(self, X: Any) -> NDArray[np.float64]:
         """Score of every row on the scale of ``thresholds_``.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ordspan.estimators.base import column_moments
 from ordspan.estimators.online import DEFAULT_PASSES, ThresholdEstimator
@@ -196,11 +195,9 @@ class KernelOrdinalPA(ThresholdEstimator):
     @property
     def support_vectors_(self) -> NDArray[np.float64]:
         """The support vectors, (n_support, d)."""
-        check_is_fitted(self)
-        return self.learner_.support_vectors
+        return self._fitted().support_vectors
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Coefficients of the support vectors, (n_support,)."""
-        check_is_fitted(self)
-        return self.learner_.dual_coef
+        return self._fitted().dual_coef

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced
 from ordspan.labels.ranks import Labels, find_classes, read_labels
@@ -152,8 +151,7 @@ class OrdinalEstimator(BaseOrdinal):
     @property
     def n_updates_(self) -> int:
         """Number of rows that changed the parameters."""
-        check_is_fitted(self)
-        return self.learner_.n_updates
+        return int(self._fitted().n_updates)
 
 
 @functools.cache
