@@ -64,8 +64,29 @@ def patience(seconds):
     return dask.config.set({"ordspan.timeout": seconds})
 
 
+def made_by(function, **settings):
+    """Rows whose blocks a function makes on the workers."""
+    return lazy(X).map_blocks(function, dtype=float, meta=X[:0], **settings)
+
+
+def at_block(number, action):
+    """Rows one block of which does something as it is made."""
+
+    def made(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == number:
+            action()
+        return block
+
+    return made_by(made)
+
+
 def state_of(model):
     return model.learner_.state
+
+
+def check_same(model, other):
+    np.testing.assert_array_equal(state_of(model), state_of(other))
+    assert model.rounds_ == other.rounds_
 
 
 # the same answers
@@ -123,12 +144,8 @@ def test_the_result_does_not_depend_on_the_workers_or_on_who_comes_first(client,
         return block
 
     plain = fit(client, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
-    slow = lazy(X).map_blocks(late, dtype=float, meta=X[:0])
-    turned = fit(client, OrdinalPA(), slow, lazy(SPANS), rounds=2)
-    elsewhere = fit(threads, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2)
-    for model in (turned, elsewhere):
-        np.testing.assert_array_equal(state_of(model), state_of(plain))
-        assert model.rounds_ == plain.rounds_
+    check_same(fit(client, OrdinalPA(), made_by(late), lazy(SPANS), rounds=2), plain)
+    check_same(fit(threads, OrdinalPA(), lazy(X), lazy(SPANS), rounds=2), plain)
 
 
 def test_every_container_gives_the_same_model(client, tmp_path):
@@ -150,9 +167,7 @@ def test_every_container_gives_the_same_model(client, tmp_path):
         named = getattr(model, "feature_names_in_", np.array([])).tolist()
         assert named == ([] if rows is sparse else names)
     exact = fit(client, OrdinalPA(), frames[names], frames["grade"], rounds=1)
-    np.testing.assert_array_equal(
-        state_of(exact), state_of(fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1))
-    )
+    check_same(exact, fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=1))
 
 
 @pytest.mark.parametrize(("persist", "times"), [(True, 1), (False, 3)])
@@ -197,21 +212,17 @@ def slowly(block):
 @pytest.mark.parametrize("persist", [True, False])
 def test_a_worker_killed_in_the_middle_of_a_round_changes_nothing(client, persist):
     calm = fit(client, clone(KNOWN), lazy(X), lazy(SPANS), rounds=3)
-    slow = lazy(X).map_blocks(slowly, dtype=float, meta=X[:0])
-    slow = client.persist(slow) if persist else slow
+    slow = client.persist(made_by(slowly)) if persist else made_by(slowly)
     client.wait_for_workers(2, timeout=60)
-    pids = client.run(os.getpid)
-    killed = []
+    victims = [min(client.run(os.getpid).values())]
 
     def kill_one(progress):
-        if progress.round == 2 and not killed:
-            killed.append(min(pids.values()))
-            os.kill(killed[0], signal.SIGKILL)
+        if progress.round == 2 and victims:
+            os.kill(victims.pop(), signal.SIGKILL)
 
     model = fit(client, clone(KNOWN), slow, lazy(SPANS), rounds=3, progress=kill_one)
-    np.testing.assert_array_equal(state_of(model), state_of(calm))
-    assert model.rounds_ == calm.rounds_
-    assert killed[0] not in client.run(os.getpid).values()
+    check_same(model, calm)
+    assert not victims
 
 
 @pytest.mark.slow
@@ -227,18 +238,13 @@ def test_workers_killed_at_random_moments_change_nothing(client):
 @pytest.mark.slow
 @needs_signals
 def test_a_block_that_kills_its_workers_is_named(client):
-    def deadly(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return block
-
     def allow(deaths):
         return client.run_on_scheduler(
             lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", deaths)
         )
 
     allow(0)
-    rows = lazy(X).map_blocks(deadly, dtype=float, meta=X[:0])
+    rows = at_block(2, lambda: os.kill(os.getpid(), signal.SIGKILL))
     # Dask also blames a task that ran beside the deadly one when their worker died
     with pytest.raises(RuntimeError, match=r"every worker that took it died, 1 in a row"):
         fit(client, clone(KNOWN), rows, lazy(Y), rounds=1)
@@ -305,14 +311,11 @@ def test_a_bad_row_names_its_block_and_row_and_leaves_the_model_unchanged(client
 
 @pytest.mark.parametrize("error", [OSError, ConnectionError, TimeoutError, CancelledError])
 def test_a_block_that_raises_is_named_and_no_fault_of_the_cluster(threads, error):
-    def broken(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 3:
-            raise error("of its own")
-        return block
+    def fail():
+        raise error("of its own")
 
-    rows = lazy(X).map_blocks(broken, dtype=float, meta=X[:0])
     with pytest.raises(ValueError, match=rf"^block 3: {error.__name__}: of its own"):
-        fit(threads, clone(KNOWN), rows, lazy(Y), rounds=1)
+        fit(threads, clone(KNOWN), at_block(3, fail), lazy(Y), rounds=1)
 
 
 def test_dask_repeats_what_fails_now_and_then(threads, tmp_path):
@@ -326,7 +329,7 @@ def test_dask_repeats_what_fails_now_and_then(threads, tmp_path):
     for retries in (0, 1):
         flag = str(tmp_path / str(retries))
         with dask.annotate(retries=retries):
-            rows = lazy(X).map_blocks(flaky, flag=flag, dtype=float, meta=X[:0])
+            rows = made_by(flaky, flag=flag)
         with pytest.raises(ValueError, match="try again") if not retries else nullcontext():
             fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1)
 
@@ -362,7 +365,6 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
         with suppress(ProcessLookupError):  # it was killed before
             os.kill(pid, getattr(signal, name))
 
-    slow = lazy(X).map_blocks(slowly, dtype=float, meta=X[:0])
     settings = {"rounds": 4, "checkpoint": tmp_path / "checkpoint"}
     with Client(scheduler_file=file, timeout=60, set_as_default=False) as doomed:
         fit(doomed, OrdinalPA(), lazy(X), lazy(Y), rounds=1)  # imported before the clock starts
@@ -375,7 +377,7 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
             started = time.monotonic()
             lost = r"lost the scheduler at tcp://.*checkpoint="
             with patience(4), pytest.raises(ConnectionError, match=lost):
-                fit(doomed, OrdinalPA(), slow, lazy(Y), **settings, progress=lose)
+                fit(doomed, OrdinalPA(), made_by(slowly), lazy(Y), **settings, progress=lose)
             assert time.monotonic() - started < 4 + BUSY
             assert load(settings["checkpoint"]).n_iter_ == round_ - 1
             send("SIGCONT")
@@ -383,9 +385,7 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
     seen = []
     model = fit(client, OrdinalPA(), lazy(X), lazy(Y), **settings, progress=seen.append)
     assert {progress.round for progress in seen} == {3, 4}
-    whole = fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=4)
-    np.testing.assert_array_equal(state_of(model), state_of(whole))
-    assert model.rounds_ == whole.rounds_
+    check_same(model, fit(client, OrdinalPA(), lazy(X), lazy(Y), rounds=4))
 
 
 @pytest.mark.parametrize(
@@ -410,9 +410,7 @@ def test_a_checkpoint_of_something_else_is_refused(threads, tmp_path, change, me
         return fit(threads, model, *blocks, rounds=rounds, checkpoint=tmp_path / path, **settings)
 
     first = go()
-    again = go(progress=pytest.fail)  # nothing is left to do
-    np.testing.assert_array_equal(state_of(again), state_of(first))
-    assert again.rounds_ == first.rounds_
+    check_same(go(progress=pytest.fail), first)  # nothing is left to do
     save(first, tmp_path / "model")
     kept = tmp_path / "checkpoint"
     kept.write_bytes(kept.read_bytes()[: change.pop("cut", None)])
@@ -500,7 +498,7 @@ def test_prediction_waits_for_the_question_and_takes_empty_blocks():
         raise AssertionError("computed too early")
 
     model = OrdinalPA().fit(X, Y)
-    predict(model, lazy(X).map_blocks(explode, dtype=float, meta=X[:0]))
+    predict(model, made_by(explode))
     some = lazy(X)[lazy(X)[:, 0] > 10]  # nobody knows yet that no row is left
     assert predict(model, some).compute(scheduler="sync").size == 0
     with pytest.raises(ValueError, match="X has 3 features, but OrdinalPA was fitted with 4"):
