@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordspan.cli.app import prints
-from ordspan.cli.printing import print_notes, print_skipped, say, show, table
+from ordspan.cli.printing import print_notes, print_skipped, print_table, say
 from ordspan.commands.jobs import EvaluateJob
 
 MOST_CHARACTERS = 70
@@ -40,9 +40,9 @@ def evaluate(summary: dict[str, Any]) -> None:
 
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
-    show(table(title, heads, [row[:4] for row in measures(summary)], *heads[::2], "over"))
+    print_table(title, heads, [row[:4] for row in measures(summary)], *heads[::2], "over")
     if summary["probabilities"]:
-        show(table("Ranges by coverage", *range_table(summary)))
+        print_table("Ranges by coverage", *range_table(summary))
     names = [str(grade) for grade in summary["classes"]]
     wide = sum(len(name) + 3 for name in names) > MOST_CHARACTERS
     if summary["exact_rows"] and wide:
@@ -54,7 +54,7 @@ def evaluate(summary: dict[str, Any]) -> None:
         counts = zip(names, summary["confusion"], strict=True)
         rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
         title = "Rows by true grade (down) and predicted grade (across)"
-        show(table(title, ["true", *names], rows, "true"))
+        print_table(title, ["true", *names], rows, "true")
     print_skipped(summary)
     print_notes(summary["notes"])
     say(verdict(summary))

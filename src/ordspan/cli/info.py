@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordspan.cli.app import prints
-from ordspan.cli.printing import show, table
+from ordspan.cli.printing import print_table, say
 from ordspan.commands.jobs import InfoJob
 
 ROUNDING = 1e-12
@@ -16,28 +16,24 @@ MAX_CLASSES = 8
 @prints(InfoJob, "ratings.ordspan --top 10")
 def info(about: dict[str, Any]) -> None:
     """Show the parameters, grades, calibration, largest weights and training of a model."""
-    show(table("", ("", ""), properties(about).items(), ""), grades_table(about))
+    print_table("", ("", ""), properties(about).items(), "")
+    print_grades(about)
     if calibration := about["calibration"]:
-        note = (
+        whole = " Ranges are calibrated to contain whole labels if these are ranges themselves."
+        say(
             f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
             f"one is 1 / (1 + exp({number(calibration['slope'])} * score - cut))."
+            + whole
+            * (calibration["labels"] == "contain")
         )
-        if calibration["labels"] == "contain":
-            note += " Ranges are calibrated to contain whole labels if these are ranges themselves."
         reaches = [
             (f"{100 * one['coverage']:g} %", number(one["reach"]) or "all grades")
             for one in calibration["ranges"]
         ]
-        title = "Ranges: all grades within reach of the score"
         heads = ("coverage", f"reach ({calibration['reach_unit']})")
-        show(note, table(title, heads, reaches))
-    if weights := about["weights"]:
-        scaled = any(row["spread"] for row in weights)
-        unit = "standard deviation" if scaled else "unit"
-        note = (
-            f"{len(weights):,} of {about['features']:,} features; a weight is the change in score "
-        )
-        show(weights_table(about, scaled), f"{note}per {unit} of the feature.")
+        print_table("Ranges: all grades within reach of the score", heads, reaches)
+    if about["weights"]:
+        print_weights(about)
 
 
 def number(value: Any, scale: float = 1.0) -> str:
@@ -100,7 +96,7 @@ def properties(about: dict[str, Any]) -> dict[str, str]:
     return {name.replace("_", " "): number(value) for name, value in values.items() if value}
 
 
-def grades_table(about: dict[str, Any]) -> Any:
+def print_grades(about: dict[str, Any]) -> None:
     """Every grade with its range of scores, and its cut if calibrated."""
     columns: dict[str, Any] = {
         "rank": range(1, len(about["classes"]) + 1),
@@ -111,13 +107,13 @@ def grades_table(about: dict[str, Any]) -> Any:
     if about["calibration"]:
         columns["cut (log-odds)"] = [*about["calibration"]["cuts"], None]
     rows = (map(number, row) for row in zip(*columns.values(), strict=True))
-    return table("Grades", columns, rows, "grade")
+    print_table("Grades", columns, rows, "grade")
 
 
-def weights_table(about: dict[str, Any], scaled: bool) -> Any:
+def print_weights(about: dict[str, Any]) -> None:
     """The largest weights; one column per grade if each has its own."""
     rows, classes = about["weights"], about["classes"][:MAX_CLASSES]
-    vectors = isinstance(rows[0]["weight"], list)
+    vectors, scaled = isinstance(rows[0]["weight"], list), any(row["spread"] for row in rows)
     heads = ["feature", *(map(str, classes) if vectors else ["weight"])]
     heads += ["mean", "spread"] if scaled else []
     lines = []
@@ -126,4 +122,7 @@ def weights_table(about: dict[str, Any], scaled: bool) -> Any:
         lines.append([row["feature"], *map(number, weights)])
         if scaled:
             lines[-1] += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
-    return table("Largest weights", heads, lines, "feature")
+    print_table("Largest weights", heads, lines, "feature")
+    count = f"{len(rows):,} of {about['features']:,} features"
+    unit = "standard deviation" if scaled else "unit"
+    say(f"{count}; a weight is the change in score per {unit} of the feature.")

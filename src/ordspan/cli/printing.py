@@ -37,39 +37,33 @@ def write(text: str) -> None:
         raise OSError(message) from None
 
 
-def show(*tables: Any) -> None:
-    """Print Rich tables, and lines without wrapping."""
-    from rich.console import Console
-
-    console = Console(markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    for one in tables:
-        line = isinstance(one, str)
-        with console.capture() as printed:
-            console.print(as_text(one) if line else one, soft_wrap=line)
-        write(printed.get())
-
-
 def in_terminal(text: str) -> str:
     """Text as it is shown, so that the widths of columns are right."""
     encoding = sys.stdout.encoding or "utf-8"
     return as_text(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
-def table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str) -> Any:
-    """A Rich table for `show`; columns are numbers, to the right, except those named ``left``."""
+def print_table(
+    title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str
+) -> None:
+    """Print a table; columns are numbers, to the right, except those named ``left``."""
     from rich import box
+    from rich.console import Console
     from rich.table import Table
 
-    made = Table(title=in_terminal(title) or None, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=in_terminal(title) or None, title_justify="left", box=box.SIMPLE_HEAD)
     for head in heads:
         justify: Any = "left" if head in left else "right"
-        made.add_column(in_terminal(head), justify=justify, overflow="fold")
-    made.show_header = any(column.header for column in made.columns)
+        table.add_column(in_terminal(head), justify=justify, overflow="fold")
+    table.show_header = any(column.header for column in table.columns)
     for row in rows:
-        made.add_row(*map(in_terminal, row))
-    return made
+        table.add_row(*map(in_terminal, row))
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    with console.capture() as printed:
+        console.print(table)
+    write(printed.get())
 
 
 FEW = 0.01

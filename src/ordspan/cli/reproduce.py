@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordspan.cli.app import command, progress_bar
-from ordspan.cli.printing import print_json, say, show, table
+from ordspan.cli.printing import print_json, print_table, say
 from ordspan.commands.jobs import ReproduceJob
 
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
@@ -60,4 +60,4 @@ def print_summary(summary: list[dict[str, Any]]) -> None:
         rows.append((row["dataset"], labels, row["algorithm"], C, mae, used))
     title = "Mean absolute error after the last trial (± standard error)"
     heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
-    show(table(title, heads, rows, "data set", "algorithm"))
+    print_table(title, heads, rows, "data set", "algorithm")
