@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core import scaling
+from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.rows import Faults, RowError
-from ordspan.tables.sentences import SENTENCE_BITS, named_places, sentence_rows
 from ordspan.wording import brief, columns_hint, plural
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ MAX_HASH_BITS = 24
 MAX_DENSE = 256  # rows with text and more features than this are sparse
 MISSING = ("mean", "error")
 MAX_UNSEEN = 1000
+SENTENCE_BITS = 16
+MAX_TERMS = 2000  # words and pairs whose weights have names
+TERM_BYTES = 1 << 21  # of the text in which they are counted
+WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+"
+SOME_CELLS = 10_000
+ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
 
@@ -220,14 +227,14 @@ class Encoder:
         if allowed:
             bad &= ~np.isnan(values)
         faults: Faults = {}
-        for place, column in zip(*np.nonzero(bad), strict=True):
+        for place in np.flatnonzero(bad).tolist():
             if sparse:
                 row = int(np.searchsorted(X.indptr, place, side="right")) - 1
                 name = f"feature {X.indices[place] + (not self.recipe.zero_based)}"
             else:
-                row, name = int(place), self.recipe.numbers[column]
-            what = f"holds {values[place, column]}, which is too large; check it"
-            if np.isnan(values[place, column]):
+                row, name = place // X.shape[1], self.recipe.numbers[place % X.shape[1]]
+            what = f"holds {values.flat[place]}, which is too large; check it"
+            if np.isnan(values.flat[place]):
                 what = "is empty or NaN; fill it"
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
@@ -329,26 +336,18 @@ def matrix_of(
     table: pl.DataFrame, numbers: Sequence[str], decimal: str, faults: Faults
 ) -> NDArray[np.floating]:
     """Columns as a matrix of numbers, missing ones NaN; text among them is a fault of its row."""
-    import polars as pl
+    from ordspan.tables.numbers import as_numbers
 
     if not numbers:
         return np.empty((table.height, 0))
-    schema = table.schema
-    if not all(schema[name].is_float() for name in numbers):
-        from ordspan.tables.numbers import as_numbers
-
-        columns = []
-        for column in map(table.get_column, numbers):
-            if column.dtype.is_float():
-                columns.append(column)
-                continue
+    for column in map(table.get_column, numbers):
+        if not column.dtype.is_float():
             values, stray = as_numbers(column, decimal)
-            columns.append(values)
+            table = table.with_columns(values)
             for row in stray.arg_true():
                 what = f"column {column.name!r} holds {brief(column[row])}, not a number"
                 remedy = f"correct it, or train with {columns_hint('text', column.name)}"
                 faults.setdefault(row, f"{what}; {remedy}")
-        table = pl.DataFrame(columns)
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
 
@@ -369,12 +368,8 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         raise ValueError(
             f"the table has no column {', '.join(map(repr, missing))}, which the model needs"
         )
-    if isinstance(table, pl.DataFrame):
-        return table.select(names)
-    if hasattr(table, "column_names"):
-        frame = pl.from_arrow(table.select(names))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+    if not hasattr(table, "iloc"):
+        return pl.DataFrame(table.select(names))
     try:
         return pl.from_pandas(table[names])
     except (TypeError, ValueError) as error:  # a column of several types
@@ -397,9 +392,7 @@ def word_codes(column: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
 def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Bucket and sign of every row's word; each distinct word is hashed once."""
     codes, words = word_codes(table[name])
-    digests = b"".join(
-        blake2b(f"{name}={word}".encode(errors="replace"), digest_size=8).digest() for word in words
-    )
+    digests = b"".join(_digest(f"{name}={word}") for word in words)
     hashes = np.frombuffer(digests, dtype="<u8")
     bucket = (hashes & np.uint64(2**bits - 1)).astype(np.int64)
     return bucket[codes], np.where(hashes >> np.uint64(63), 1.0, -1.0)[codes]
@@ -426,10 +419,77 @@ def _csr(
 
 def stack_rows(parts: list[Any]) -> Any:
     """Dense or CSR parts stacked vertically."""
-    if len(parts) == 1:
-        return parts[0]
-    if hasattr(parts[0], "indptr"):
-        from scipy.sparse import vstack
+    from scipy.sparse import vstack
 
-        return vstack(parts, format="csr")
-    return np.concatenate(parts)
+    is_sparse = hasattr(parts[0], "indptr")
+    return vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
+
+
+def are_sentences(cells: pl.Series, few: int) -> bool:
+    """Whether cells have several words each, and seldom the same ones.
+
+    ``few`` distinct cells are categories, however long.
+
+    >>> import polars as pl
+    >>> are_sentences(pl.Series(["it broke after a week", "would buy it again any time"]), 256)
+    True
+    >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]), 256)
+    False
+    """
+    some = cells[:SOME_CELLS]
+    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
+    return several and cells.n_unique() > min(few, len(cells) / 2)
+
+
+def sentence_rows(column: pl.Series, bits: int, n_features: int) -> Any:
+    """Words and pairs of words of every cell, hashed into the last ``2 ** bits`` features."""
+    from scipy.sparse import csr_array
+
+    with np.errstate(over="ignore"):  # as plain Python, hashes would warn
+        values, places, starts = hash_sentences(*_text_of(column), _seed(column.name), bits)
+    places += n_features - 2**bits
+    return csr_array((values, places, starts), shape=(len(column), n_features))
+
+
+def frequent_terms(column: pl.Series) -> tuple[str, ...]:
+    """The most frequent words and pairs of words, of which each is in more than one place.
+
+    >>> import polars as pl
+    >>> frequent_terms(pl.Series(["Not good.", "not good, not bad"]))
+    ('not', 'good', 'not good')
+    """
+    every = 1 + int(column.str.len_bytes().sum()) // TERM_BYTES
+    text, ends = _text_of(column[::every])
+    data, counts = text.tobytes(), Counter[str]()
+    tokens = [
+        (data[start:end].decode(), cell) for start, end, cell in token_ends(text, ends).tolist()
+    ]
+    counts.update(word for word, _ in tokens)
+    counts.update(f"{a} {b}" for (a, cell), (b, other) in pairwise(tokens) if cell == other)
+    return tuple(term for term, count in counts.most_common(MAX_TERMS) if count > 1)
+
+
+def named_places(name: str, terms: tuple[str, ...], bits: int) -> dict[int, str]:
+    """Places of terms of a column in its features; of several in one place, the most frequent."""
+    import polars as pl
+
+    with np.errstate(over="ignore"):
+        places = term_places(*_text_of(pl.Series(name, terms, pl.String())), _seed(name), bits)
+    return dict(zip(places[::-1].tolist(), terms[::-1], strict=True))
+
+
+def _text_of(column: pl.Series) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """All cells in lower case as UTF-8, and where each ends."""
+    import polars as pl
+
+    cells = column.cast(pl.String()).fill_null("").str.to_lowercase()
+    text = np.frombuffer(cells.str.join("").item().encode(), dtype=np.uint8)
+    return text, cells.str.len_bytes().cast(pl.Int64()).cum_sum().to_numpy()
+
+
+def _seed(name: str) -> np.uint64:
+    return np.frombuffer(_digest(name), dtype="<u8")[0]
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="replace"), digest_size=8).digest()

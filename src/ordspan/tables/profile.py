@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.forms import number_as_text
 from ordspan.labels.text import LabelReader
-from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe
+from ordspan.tables.encoder import (
+    DEFAULT_HASH_BITS,
+    LARGEST,
+    Encoder,
+    Recipe,
+    are_sentences,
+    frequent_terms,
+)
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
 from ordspan.tables.rows import FileError, check_features
-from ordspan.tables.sentences import are_sentences, frequent_terms
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
 
