@@ -18,7 +18,7 @@ def test_an_empty_end_is_open_and_crossed_ends_are_faults():
     assert (lower[:2].tolist(), upper[:2].tolist()) == ([2, 1], [3, 2])
     assert "lo 5 is above hi 4" in faults[2]
     assert "'x' is not among" in faults[3]
-    lower, upper, faults = read_ranks(FIVE, table, LabelColumns(lower="lo"))
+    lower, upper, faults = read_ranks(FIVE, table[["lo"]], LabelColumns(lower="lo"))
     # a row without any label has rank 0
     assert (lower.tolist(), upper.tolist(), faults) == ([2, 0, 5, 0], [5, 0, 5, 0], {})
 

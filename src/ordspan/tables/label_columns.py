@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
 from ordspan.labels.amounts import BRACKETS
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
+BETWEEN_ENDS = "\x1e"
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
 
@@ -116,7 +116,7 @@ def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
     return words
 
 
-def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: NDArray[Any]) -> None:
+def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: Any, path: str) -> None:
     """Refuse two columns whose ends look like half-open brackets: never equal, and far apart."""
     if columns.lower is None or columns.upper is None or classes.dtype.kind not in "iuf":
         return
@@ -124,10 +124,10 @@ def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: NDArray[
 
     ends = (c.str.strip_chars().cast(pl.Float64(), strict=False).to_numpy() for c in table)
     if edge := shared_edge(*ends):
-        raise ValueError(
-            f"{columns.lower!r} and {columns.upper!r} are never equal, and {edge} is in both: if "
-            f"they are amounts where brackets start and end, give {BRACKETS}; if they are the "
-            f"lowest and the highest grade, both included, give {grades_hint(classes.tolist())}"
+        raise FileError(
+            f"{path}: {columns.lower!r} and {columns.upper!r} are never equal, and {edge} is in "
+            f"both: if they are amounts where brackets start and end, give {BRACKETS}; if they are "
+            "the lowest and the highest grade, both included, give " + grades_hint(classes.tolist())
         )
 
 
@@ -138,45 +138,44 @@ def read_ranks(
 
     A row without a label has the rank NO_LABEL.
     """
-    if columns.lower is None and columns.upper is None:
-        ranks, faults = _read_column(table.to_series(), reader.interval)
-        return ranks[:, 0], ranks[:, 1], faults
-    ends, faults = [], {}
-    for name, open_end in ((columns.lower, 1), (columns.upper, len(reader.classes))):
-        end = np.full(table.height, open_end)
-        if name is not None:
-            ranks, wrong = _read_column(table[name], reader.end, open_end)
-            end = np.where(ranks[:, 0] == NO_LABEL, open_end, ranks[:, 0])
-            faults |= wrong
-        ends.append(end)
-    lower, upper = ends
-    if table.width > 1:  # a single amount at an edge
-        same = (table.to_series(0) == table.to_series(1)).to_numpy()
-        upper = np.where(same, lower, upper)
-    remedy = "swap the two columns?"
-    if (lower < upper).any():
-        remedy = "take the lower and the higher of each row if they are the labels of two people"
-    for row in np.flatnonzero(lower > upper).tolist():
-        a, b = (reader.classes[end[row] - 1].item() for end in (lower, upper))
-        message = f"{columns.lower} {a!r} is above {columns.upper} {b!r}; {remedy}"
-        faults.setdefault(row, message)
-    empty = np.logical_and.reduce([np.isin(table[n].to_numpy(), OPEN) for n in columns.names()])
-    lower[empty] = upper[empty] = NO_LABEL
-    return lower, upper, faults
+    import polars as pl
 
-
-def _read_column(
-    column: pl.Series, read: Callable[..., Any], *more: int
-) -> tuple[NDArray[np.int64], Faults]:
-    """Read each distinct value once, then spread the results over the rows."""
-    codes, words = word_codes(column)
-    ranks = np.full((len(words), 2), NO_LABEL, dtype=np.int64)
-    reasons: dict[int, str] = {}
-    for code, word in enumerate(words):
+    rows = pl.concat_str(pl.all().cast(pl.String()).fill_null(""), separator=BETWEEN_ENDS)
+    codes, words = word_codes(table.select(rows).to_series())
+    ranks, reasons = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
+    for code, word in enumerate(words):  # each distinct label once
+        cells = dict(zip(table.columns, map(str.strip, word.split(BETWEEN_ENDS)), strict=True))
         try:
-            ranks[code] = read(number_as_text(word), *more)
+            ranks[code] = _read_cells(reader, cells, columns)
         except ValueError as error:
-            if number_as_text(word) not in OPEN:
-                reasons[code] = f"column {column.name!r} holds {brief(word)}: {error}"
-    rows = np.flatnonzero(np.isin(codes, list(reasons))).tolist() if reasons else []
-    return ranks[codes], {row: reasons[int(codes[row])] for row in rows}
+            reasons[code] = str(error)
+    bad = np.flatnonzero(np.isin(codes, list(reasons))).tolist() if reasons else []
+    return ranks[codes, 0], ranks[codes, 1], {row: reasons[int(codes[row])] for row in bad}
+
+
+def _read_cells(reader: LabelReader, cells: dict[str, str], columns: LabelColumns) -> Any:
+    """Lower and upper rank of a label, which is one cell, or one for each end."""
+    lower, upper = 1, len(reader.classes)
+    for name, cell in cells.items():
+        text = number_as_text(cell)
+        try:
+            if name not in (columns.lower, columns.upper):
+                return reader.interval(text)
+            if name == columns.lower:
+                lower = reader.end(text, lower)
+            else:
+                upper = reader.end(text, upper)
+        except ValueError as error:
+            if text not in OPEN:
+                raise ValueError(f"column {name!r} holds {brief(cell)}: {error}") from None
+    if all(number_as_text(cell) in OPEN for cell in cells.values()):
+        return NO_LABEL
+    if len(cells) > 1 and len({*cells.values()}) == 1:  # a single amount at an edge
+        upper = lower
+    if lower > upper:
+        low, high = (repr(reader.classes[rank - 1].item()) for rank in (lower, upper))
+        raise ValueError(
+            f"{columns.lower} {low} is above {columns.upper} {high}; swap the two columns, or take "
+            "the lower and the higher of each row if they are the labels of two people"
+        )
+    return lower, upper

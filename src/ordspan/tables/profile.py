@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.forms import number_as_text
+from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import (
     DEFAULT_HASH_BITS,
@@ -196,21 +197,19 @@ class Profile:
         """The label columns of all rows, as text."""
         return pl.concat([label_frame(t, columns, f.decimal, f.path) for f, t in self.samples])
 
-    def order(self, columns: LabelColumns, remedy: str) -> list[Any] | None:
+    def order(self, columns: LabelColumns) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
-        orders = {
-            tuple(order): file.path
-            for file in self.files
-            for name, order in file.orders().items()
-            if name in columns.names()
-        }
+        orders: dict[tuple[Any, ...], str] = {}
+        for file in [] if columns.brackets or columns.parts else self.files:
+            found = file.orders()
+            orders |= {tuple(found[name]): file.path for name in columns.names() if name in found}
         if len(orders) > 1:
             (one, first), (other, second) = list(orders.items())[:2]
             raise FileError(
                 f"{first} and {second} have different orders of the grades, {list(one)} and "
-                f"{list(other)}; give the right one with {remedy}"
+                f"{list(other)}; give the right one with {ALL_GRADES}"
             )
-        return list(next(iter(orders))) if orders else None
+        return next(iter(orders), ())
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""

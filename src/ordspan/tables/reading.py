@@ -105,22 +105,63 @@ class RowReader:
         """
         sizes_of(self.files)  # raises if one is missing
         self.options = count_features(self.files, self.options)
-        if is_svmlight(self.files[0], self.options):
-            self._find_sparse(choice, classes, words)
-            return self
+        sparse = is_svmlight(self.files[0], self.options)
+        if sparse:
+            self.columns, self.group = replace(self.columns, label=LABEL), GROUP
+        if classes is not None and self.columns.names():
+            check_grades(len(classes), "the order has")
+            self.grades = LabelReader(check_classes(classes))
+        return self._find_sparse(choice, words) if sparse else self._find_columns(choice, words)
+
+    def _find_sparse(self, choice: profiles.ColumnChoice, words: Any) -> Self:
+        """Find grades, scale and order of svmlight rows."""
+        if any(choice[:4]) or self.options.na:
+            raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
+        if self.grades is None:
+            words = words or Counter({*()}.union(*(survey(path).grades for path in self.files)))
+            self.grades, self.notes = grades_in(words, self.columns, self.files[0])
+        how: Any = {"n_sparse": self.options.n_features, "standardise": choice.standardise}
+        state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
+        self.encoder = Encoder(Recipe(**how, zero_based=bool(self.options.zero_based)), state)
+        return self
+
+    def _find_columns(self, choice: profiles.ColumnChoice, words: Any) -> Self:
+        """Find features, grades and order of the rows of tables; all problems are told at once."""
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
-        notes = self._find_grades(profile, classes, words) if self.columns.names() else []
+        recipe, notes = self.recipe, []
+        if self.columns.names() and self.grades is None:
+            notes = self._find_grades(profile, words)
         profile.refuse_problems()
-        self.notes = profile.notes(self.recipe, self.left_out, self.grades) + notes
+        self.notes = profile.notes(recipe, self.left_out, self.grades) + notes
         unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
-        unused = [name for name in unused if name not in (*taken, *self.recipe.columns)]
+        unused = [name for name in unused if name not in (*taken, *recipe.columns)]
         self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
-            self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
+            self.sorted_by = profile.sorted_by(recipe, self.grades, self.columns)
         return self
+
+    def _find_grades(self, profile: profiles.Profile, words: Any) -> list[str]:
+        """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
+        columns, labels, notes = self.columns, profile.labels(self.columns), list[str]()
+        try:
+            if order := profile.order(columns):
+                self.grades = LabelReader(check_classes(order))
+                return []
+            if words is None:
+                words = label_words(labels, columns)
+                if not profile.whole and not columns.parts:  # a sample is enough for equal parts
+                    words = find_words(self.files, self.options, columns)
+            self.grades, notes = grades_in(words, columns, profile.path)
+            if not columns.brackets:
+                refuse_amounts(labels, columns, self.grades.classes, profile.path)
+        except ValueError as error:
+            if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
+                raise RowError(profile.fault) from error
+            profile.problems.append(str(error))
+        return notes
 
     def find_order(self) -> None:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
@@ -140,72 +181,11 @@ class RowReader:
             self.options = replace(self.options, decimal=signs.pop())
         return profile
 
-    def _find_sparse(self, choice: profiles.ColumnChoice, classes: Any, words: Any) -> None:
-        """Find grades, scale and order of svmlight rows."""
-        n_features, zero_based = self.options.n_features, bool(self.options.zero_based)
-        if any(choice[:4]) or self.options.na:
-            raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
-        if classes is None and words is None:
-            words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
-        self.columns = replace(self.columns, label=LABEL)
-        self.group, self.notes = GROUP, self._read_grades(classes, words)
-        state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
-        recipe = Recipe(n_sparse=n_features, zero_based=zero_based, standardise=choice.standardise)
-        self.encoder = Encoder(recipe, state)
-
-    def _find_grades(self, profile: profiles.Profile, classes: Any, words: Any) -> list[str]:
-        """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
-        columns = self.columns
-        if classes is None and not columns.brackets and not columns.parts:
-            classes = profile.order(columns, ALL_GRADES)
-        labels = profile.labels(columns)
-        if classes is None and words is None:
-            words = label_words(labels, columns)
-            if not profile.whole and not columns.parts:  # a sample is enough for equal parts
-                words = find_words(self.files, self.options, columns)
-        try:
-            notes = self._read_grades(classes, words)
-            if classes is None and self.grades is not None and not columns.brackets:
-                refuse_amounts(labels, columns, self.grades.classes)
-            return notes
-        except ValueError as error:
-            if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
-                raise RowError(profile.fault) from error
-            profile.problems.append(f"{profile.path}: {error}")
-            return []
-
-    def _read_grades(self, classes: Any, words: Counter[str] | None) -> list[str]:
-        """Take the grades in the order given, or as found in words; returns notes."""
-        if classes is not None:
-            check_grades(len(classes), "the order has")
-            self.grades = LabelReader(check_classes(classes))
-            return []
-        notes: list[str] = []
-        try:
-            if lost := [word for word in words or () if REPLACED in word]:
-                raise ValueError(
-                    f"the label {lost[0]!r} holds letters that are not UTF-8; give {CP1252}"
-                )
-            if self.columns.brackets or self.columns.parts:
-                found, notes = bands_of(words or Counter(), self.columns.parts)
-            else:
-                found = classes_of(words or ())
-        except ValueError as error:
-            names = " and ".join(map(repr, self.columns.names()))
-            raise ValueError(f"column {names}: {error}") from None
-        self.grades = LabelReader(found)
-        return notes
-
     def label_notes(self) -> list[str]:
         """What reading told about the labels."""
-        notes, count = [], self.unlabelled
-        if count:
-            notes.append(
-                f"{plural(count, 'row')} without a label {'were' if count > 1 else 'was'} left out"
-            )
-        if self.grades is not None and self.grades.note:
-            notes.append(self.grades.note)
-        return notes
+        count, were = self.unlabelled, "were" if self.unlabelled > 1 else "was"
+        notes = [f"{plural(count, 'row')} without a label {were} left out"] if count else []
+        return notes + ([self.grades.note] if self.grades and self.grades.note else [])
 
     def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
         """Rows from a position on, to the end of the files, at most so many at once."""
@@ -262,12 +242,28 @@ class RowReader:
 
     def _labelled(self, batch: Batch) -> Iterator[Batch]:
         """The rows with a label; those without one are counted."""
-        if batch.lower is not None and self.bad.policy != "keep":
+        if batch.lower is not None:
             known = batch.lower != NO_LABEL
             self.unlabelled += int((~known).sum())
             batch = batch if known.all() else batch.only(known)
         if len(batch):
             yield batch
+
+
+def grades_in(words: Any, columns: LabelColumns, path: str) -> tuple[LabelReader, list[str]]:
+    """The grades found in the words of labels, in order, and notes."""
+    try:
+        if lost := [word for word in words if REPLACED in word]:
+            raise ValueError(
+                f"the label {lost[0]!r} holds letters that are not UTF-8; give {CP1252}"
+            )
+        if columns.brackets or columns.parts:
+            bands, notes = bands_of(words, columns.parts)
+            return LabelReader(bands), notes
+        return LabelReader(classes_of(words)), []
+    except ValueError as error:
+        names = " and ".join(map(repr, columns.names()))
+        raise FileError(f"{path}: column {names}: {error}") from None
 
 
 def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> Counter[str]:
