@@ -67,7 +67,7 @@ def test_a_bad_row_loses_none_of_the_rows_before_it(model, bad):
     printed = piped([*ROWS[:300], bad, *ROWS[300:]], *words(model, *more), code=1)
     left = f"{model}.checkpoint"
     assert "row 301" in printed
-    assert f"{left} holds the model after 300 rows of this pipe; continue it with" in printed
+    assert f"{left} holds the model after 300 rows; continue with" in printed
     assert f"(--from {left})" in printed
     assert not model.exists()
     piped(ROWS[:300], *words(model.with_name("clean"), *more))

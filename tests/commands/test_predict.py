@@ -219,19 +219,6 @@ def test_svmlight_rows_keep_their_label_and_query(tmp_path):
     assert "the model needs svmlight rows" in refused
 
 
-def test_how_files_were_opened_in_training_is_repeated(tmp_path):
-    rows = "size;age;grade\n" + "1;2;1\n5;6;2\n" * 21
-    names = {"a.dat": ";", "b.tsv": "\t", "c.csv": "|"}
-    for name, delimiter in names.items():
-        (tmp_path / name).write_text(rows.replace(";", delimiter))
-    how = ["--format", "csv", "--delimiter", ";"]
-    said("train", tmp_path / "a.dat", "--label", "grade", *how, "--model", tmp_path / "m")
-    for name in names:
-        more = ["--delimiter", "|"] if name == "c.csv" else []
-        answer = ask("predict", tmp_path / name, "--model", tmp_path / "m", *more)
-        assert len(answer.stdout.split()) == 43
-
-
 # -- what is refused, with nothing half-written --------------------------------------------------
 
 BAD_FILES = {

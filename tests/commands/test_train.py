@@ -183,7 +183,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, order, small_
     said(*words_for(path, "whole"), *words)
     for checkpoints in (1, 2, 4):
         told = stopped(*words_for(path), *words, checkpoints=checkpoints)
-        assert "do the same again with resume=True (--resume) to continue" in told
+        assert "rows; continue with resume=True (--resume)" in told
         assert not (tmp_path / "m").exists()
         stopped(*words_for(path), *words, "--resume")
         assert summary(*words_for(path), *words, "--resume")["resumed"]

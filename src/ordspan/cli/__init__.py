@@ -1,15 +1,6 @@
 """The command line; each command has its own module."""
 
-from ordspan.cli import (  # noqa: F401
-    annotate,
-    evaluate,
-    export,
-    info,
-    predict,
-    reproduce,
-    serve,
-    train,
-)
+from ordspan.cli import annotate, evaluate, export, info, predict, reproduce, serve, train  # noqa: F401
 from ordspan.cli.app import app
 
 __all__ = ["app"]

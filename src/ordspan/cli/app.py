@@ -20,10 +20,10 @@ from ordspan.commands.jobs import (
     PATHS,
     REQUIRED,
     STDOUT,
+    Columns,
     FileJob,
     Job,
     Option,
-    Paths,
     make_job,
     options_of,
     read_list,
@@ -38,12 +38,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JS
 
 class Command(TyperCommand):
     """A command whose help has its options in groups, and reads well in 80 columns."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The parts of the line of usage, without braces."""
-        return [
-            piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
-        ]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, group by group."""
@@ -106,10 +100,13 @@ def command(
     def register(run: Callable[[Any, bool], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:
             with report_errors(if_stopped):
-                given = {name: value for name, value in values.items() if is_given(context, name)}
-                for name in given:
-                    if about[name].kind in LISTS and about[name].kind != Paths:
-                        given[name] = [word for text in given[name] for word in read_list(text)]
+                given = {}
+                for name, value in values.items():
+                    source = context.get_parameter_source(name)
+                    if source is not None and source.name == "COMMANDLINE":
+                        given[name] = value
+                        if about[name].kind in (Columns, Columns | None):
+                            given[name] = [word for text in value for word in read_list(text)]
                 run(make_job(kind, given), json)
 
         parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
@@ -149,12 +146,6 @@ def prints(kind: type[Job], example: str, if_stopped: str = "") -> Any:
         command(kind, example, if_stopped)(run)
 
     return register
-
-
-def is_given(context: typer.Context, name: str) -> bool:
-    """Whether an option is on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def as_parameter(about: Option) -> Parameter:
@@ -246,18 +237,11 @@ def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
 
 
 def bar_report(bar: Any) -> Callable[[int, float | None, float | None], None]:
-    """A callback that draws the rows done, their speed, their MAE and the share of the work."""
-    from ordspan.clock import Clock
-
-    clock = Clock()
+    """A callback that draws the rows done, their MAE and the share of the work."""
     task = bar.add_task("reading", total=None)
-    at_start: list[int] = []  # rows learned before a resumed run
 
     def report(rows: int, mae: float | None, share: float | None) -> None:
-        if not at_start:
-            at_start.append(rows)
-        rate = (rows - at_start[0]) / max(1e-9, clock.seconds())
-        text = f"{rows:,} rows, {rate:,.0f}/s" + ("" if mae is None else f", MAE {mae:.3f}")
+        text = f"{rows:,} rows" + ("" if mae is None else f", MAE {mae:.3f}")
         bar.update(task, description=text, completed=share or 0, total=share and 1)
 
     return report

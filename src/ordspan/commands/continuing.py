@@ -100,20 +100,9 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     return own
 
 
-def start_hint(path: Path) -> str:
+def start_hint(path: Path | None) -> str:
     """How to continue a model or a checkpoint."""
     return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
-
-
-def how_to_continue(run: Run) -> str:
-    """What the checkpoint of a stopped run is good for."""
-    assert run.checkpoint.path is not None
-    path, rows = run.checkpoint.path, f"{run.progress.learned:,} rows"
-    if run.job.is_pipe:
-        return (
-            f"{path} holds the model after {rows} of this pipe; continue it with {start_hint(path)}"
-        )
-    return f"{path} holds the model after {rows}; do the same again with {RESUME} to continue"
 
 
 def resumed(run: Run) -> tuple[TableModel, TrainProgress]:
@@ -143,19 +132,14 @@ def read_checkpoint(run: Run, kind: type, progress: Any) -> tuple[Any, Any]:
     return found
 
 
-def model_to_continue(path: str) -> TableModel:
-    """Read the model to continue from; an OrdinalSVM cannot be continued."""
-    model = read_table_model(path)
-    if model.kind == ESTIMATORS[SVM]:
+def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
+    """The model to continue from, and a reader of files that ignores columns it does not know."""
+    base = read_table_model(str(job.start))
+    if base.kind == ESTIMATORS[SVM]:
         raise FileError(
-            f"{path} holds an OrdinalSVM, which is fitted in one step and cannot be continued; "
-            "retrain it on all rows, or start with the learner pa"
+            f"{job.start} holds an OrdinalSVM, which is fitted in one step and cannot be "
+            "continued; retrain it on all rows, or start with the learner pa"
         )
-    return model
-
-
-def reader_for(base: TableModel, job: TrainJob, pipe: Any) -> RowReader:
-    """A reader of files for a finished model, which ignores the columns that it does not know."""
     reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
     name_labels(reader, job)
     reader.left_out = left_out = base.training["left_out"]
@@ -170,4 +154,4 @@ def reader_for(base: TableModel, job: TrainJob, pipe: Any) -> RowReader:
         reader.notes += reader.first.notes
     else:
         reader.find_order()
-    return reader
+    return base, reader

@@ -88,7 +88,7 @@ def option(help: str, default: Any = None, **about: Any) -> Any:
 
 required = partial(option, default=REQUIRED, positional=True)
 argument = partial(required, argument=True)
-of_labels = partial(option, group=LABELS)
+of_labels = partial(option, group=LABELS, of=MODEL)
 advanced = partial(option, group=ADVANCED)
 of_model = partial(advanced, of=MODEL)
 of_learner = partial(advanced, of=LEARNER)
@@ -302,10 +302,11 @@ class LabelledJob(FileJob):
     upper: str | None = option(
         "Column with the highest possible grade, which is included; empty cells are open ends."
     )
-    ratings: Columns = of_labels(
+    ratings: Columns = option(
         "Columns of several judges' grades, or one of lists such as [1, 2, 2]: the label is their "
         "range, without the lowest and the highest quarter of them.",
         (),
+        group=LABELS,
     )
     on_bad_row: str = advanced(
         "raise: stop at the first bad row; skip: skip bad rows and count them.",
@@ -339,19 +340,12 @@ class TrainJob(LabelledJob):
         "The labels are brackets of an amount, such as $25,000 to $49,999, under 90k or 60+; "
         "--lower and --upper hold where a bracket starts and below what it ends.",
         False,
-        of=MODEL,
     )
     edges: Any = of_labels(
-        "With --brackets: the edges between the grades, such as 10k,25k,50k. By default those at "
-        "which labels end.",
-        read=read_list,
-        of=MODEL,
+        "With --brackets: the edges, such as 10k,25k,50k; by default, found.", read=read_list
     )
     cut: Any = of_labels(
-        "Labels are measurements: cut them at these values, such as 3.4,3.8,4.2, or with a single "
-        "number such as 5 into so many parts of equal size.",
-        read=read_list,
-        of=MODEL,
+        "Cut labels that are numbers at 3.4,3.8,4.2, or into 5 equal parts.", read=read_list
     )
     drop: Columns = option("Columns to leave out, comma separated.", (), of=MODEL)
     features: Columns | None = of_model(
@@ -367,8 +361,7 @@ class TrainJob(LabelledJob):
     )
     standardise: bool = of_model("Scale numbers to zero mean and unit standard deviation.", True)
     missing: str = of_model(
-        "Missing numbers. mean: fill in the mean of the column and add an indicator feature; "
-        "error: treat the row as a bad row.",
+        "Missing numbers. mean: fill in the mean and add a feature; error: treat as a bad row.",
         "mean",
         words=("mean", "error"),
     )
@@ -413,9 +406,7 @@ class TrainJob(LabelledJob):
     hold_out: float = option("Share of rows to hold out and evaluate on.", 0.0, least=0, most=0.9)
     overwrite: bool = option("Replace an existing model.", False, of=RUN)
     start: FilePath | None = advanced(
-        "Continue training a finished model: same columns, grades and scaling.",
-        flags=("--from",),
-        metavar="MODEL",
+        "Model to continue; columns, grades and scaling stay.", flags=("--from",), metavar="MODEL"
     )
     zero_based: bool | None = of_model(
         "First index in svmlight files. By default 0 if it occurs, otherwise 1.",
@@ -609,8 +600,7 @@ class AnnotateJob(OpeningJob, ServerJob):
     """Items for people to grade on a page."""
 
     items: FilePath | None = argument(
-        "A table of items: CSV, JSON lines, Parquet, Arrow or Excel. Remembered by the state "
-        "folder.",
+        "CSV, JSON lines, Parquet, Arrow or Excel file of items, remembered by the state folder.",
         default=None,
     )
     classes: Any = grades(GRADES_HELP)

@@ -15,10 +15,8 @@ from ordspan.learners import Calibration
 from ordspan.models.file import Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
-    FileOptions,
     describe_columns,
     expand,
-    format_of,
     identity,
     is_svmlight,
     no_columns,
@@ -31,8 +29,6 @@ from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
-FOUND = (*",;\t|", None)
-"""Delimiters that can be detected."""
 
 
 def read_model(path: str | Path) -> tuple[Header, Any]:
@@ -74,20 +70,12 @@ def read_table_model(path: str | Path) -> TableModel:
 def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
     """A reader of the files of a job on a model.
 
-    Files are opened as the job says, by file extension, or as in training.
+    Codes for no answer, the sheet and the row of its header are those of the training; how a file
+    is written is given or found again.
     """
     files, then, given = expand(job.files), model.options, job.options
-    format = given.format
-    if format is None:
-        try:
-            [format_of(path, FileOptions()) for path in files if path != STDIN]
-        except FileError:
-            format = then.format  # None if it was not given then either
     options = replace(
         given,
-        format=format,
-        # detected values are detected again in each file
-        delimiter=given.delimiter or (None if then.delimiter in FOUND else then.delimiter),
         zero_based=model.recipe.zero_based,
         n_features=model.recipe.n_sparse,
         na=tuple(dict.fromkeys((*then.na, *given.na))),

@@ -111,14 +111,15 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
         with stop.at_any_moment():
             run.measure_held_out()
     except (Stopped, Exception) as error:
-        pipe = run.job.is_pipe
+        pipe, path = run.job.is_pipe, run.checkpoint.path
         if progress.learned if pipe else isinstance(error, Stopped):
+            way = continuing.start_hint(path) if pipe else continuing.RESUME
+            note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
                 run.save_checkpoint()
             except (OSError, FileError) as full:
-                error.add_note(f"No checkpoint was written: {full}")
-            else:
-                error.add_note(continuing.how_to_continue(run))
+                note = f"no checkpoint was written: {full}"
+            error.add_note(note)
         raise
 
 
@@ -168,7 +169,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
         "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
-    run.labels += count_labels(lower, upper, None, run.classes.size)
+    run.progress.labels = np.array(count_labels(lower, upper, None, run.classes.size)).tolist()
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     with stop.at_any_moment():
         run.measure_held_out()
@@ -207,13 +208,13 @@ class Run:
     def __init__(
         self, job: TrainJob, *, pipe: Any = None, words: Counter[str] | None = None
     ) -> None:
-        self.base = None if job.start is None else continuing.model_to_continue(job.start)
-        if self.base is None:
+        self.base: TableModel | None = None
+        if job.start is not None:
+            self.base, self.reader = continuing.open_continued(job, pipe)
+        else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
             how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
             self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.classes, words)
-        else:
-            self.reader = continuing.reader_for(self.base, job, pipe)
         assert self.reader.grades is not None
         self.bad, self.classes = self.reader.bad, self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
@@ -231,19 +232,16 @@ class Run:
             self.identities + ([] if job.start is None else [identity(job.start)]),
             continuing.START_OVER,
         )
-        self.labels = np.zeros((3, self.classes.size), dtype=np.int64)  # see `TrainProgress`
-        self.progress = continuing.TrainProgress(self.labels.tolist())
+        self.progress = continuing.TrainProgress([[0] * self.classes.size] * 3)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
-        self.clock, self.learned_before = Clock(), 0
+        self.clock = Clock()
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
         checkpoint = continuing.resumed(self) if self.job.resume else None
         if checkpoint is not None:
             self.model, self.progress = checkpoint
-            self.labels[...] = self.progress.labels
-            self.learned_before = self.progress.learned
             self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled = self.progress.unlabelled
             self.bad.count, self.bad.examples = self.progress.skipped, self.progress.bad_rows
@@ -371,7 +369,8 @@ class Run:
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
         if first:
-            self.labels += count_labels(lower, upper, None, self.classes.size)
+            counts = count_labels(lower, upper, None, self.classes.size)
+            progress.labels = np.add(progress.labels, counts).tolist()
             self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
             self.last_lower = int(lower[-1])
 
@@ -407,7 +406,7 @@ class Run:
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
         progress = self.progress
-        progress.labels, progress.unlabelled = self.labels.tolist(), self.reader.unlabelled
+        progress.unlabelled = self.reader.unlabelled
         progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), progress)
@@ -438,7 +437,7 @@ class Run:
 
     def constant(self) -> dict[str, Any] | None:
         """The best constant prediction, and its MAE."""
-        lower, upper, _ = self.labels
+        lower, upper, _ = np.array(self.progress.labels)
         if not lower.any():
             return None
         rank, mae = nearest_constant(lower, upper)
@@ -446,9 +445,8 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """What was learned, and how well, in plain values for JSON."""
-        recipe, training, seconds = self.reader.recipe, self.model.training, self.clock.seconds()
-        learned = self.progress.learned
-        n_labels, _, n_exact = self.labels.sum(axis=1).tolist()  # of one pass
+        recipe, training, learned = self.reader.recipe, self.model.training, self.progress.learned
+        n_labels, _, n_exact = map(sum, self.progress.labels)  # of one pass
         return {
             "model": str(self.out),
             "estimator": self.model.kind,
@@ -472,14 +470,13 @@ class Run:
             "skipped": self.bad.count,
             "skipped_examples": self.bad.examples,
             "resumed": self.job.resume,
-            "seconds": round(seconds, 3),
-            "rows_per_second": round((learned - self.learned_before) / max(seconds, 1e-9)),
+            "seconds": round(self.clock.seconds(), 3),
         }
 
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
         notes = [*self.notes, *self.reader.encoder.unseen_notes(), *self.reader.label_notes()]
-        lower, upper, exact = self.labels
+        lower, upper, exact = np.array(self.progress.labels)
         n_rows, found = int(lower.sum()), lower + upper - exact
         # a grade of an ordered type may have no rows at all
         rare = (found > 0) & (found <= max(1, n_rows // RARE))

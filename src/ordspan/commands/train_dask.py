@@ -142,10 +142,10 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     reader = cluster.share(replace(run.reader, opened={}), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
-    run.labels += sum(labels)
+    progress.labels = sum(labels).tolist()
     run.bad.count = sum(part.count for part in bad)
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
-    progress.good, run.reader.unlabelled = int(run.labels[0].sum()), sum(unlabelled)
+    progress.good, run.reader.unlabelled = sum(progress.labels[0]), sum(unlabelled)
     run.check_rows()
     refuse_separate_grades(files, labels)
     read = delayed(read_block, pure=False)
