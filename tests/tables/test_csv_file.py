@@ -1,7 +1,6 @@
 """CSV against Python's own reader: the same cells, however the file is cut."""
 
 import csv
-import gzip
 import io
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from ordspan import stream
 from ordspan.tables import text
-from ordspan.tables.rows import FileError
 
 CELLS = st.text(st.sampled_from(list('ab ,;"\n\r01.5é')), max_size=6)
 
@@ -48,33 +46,6 @@ def test_a_header_may_span_lines_and_a_word_may_be_na(tmp_path):
     (batch,) = stream(tmp_path / "a.csv", label="g", text=["w"], keep=["w"])
     assert batch.kept["w"].to_list() == ["NA", None]
     assert batch.rows.tolist() == [1, 2]
-
-
-def test_an_excel_sheet_is_read_like_a_csv_file(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
-    pytest.importorskip("fastexcel")
-    book, path = openpyxl.Workbook(), tmp_path / "a.xlsx"
-    for row in (["size", "town", "grade"], [1.5, "Graz, A", "2-3"], [2, None, 1], ["x", "b", 3]):
-        book.active.append(row)
-    book.save(path)
-    batches = stream(path, label="grade", classes=[1, 2, 3], on_bad_row="skip")
-    (batch,) = batches
-    assert batch.X[:, 0].tolist() == [1.5, 2.0]
-    assert (batch.y.tolist(), batches.skipped) == ([[2, 3], [1, 1]], 1)
-    with pytest.raises(ValueError, match=r"a\.xlsx, row 3: column 'size' holds 'x'"):
-        list(stream(path, label="grade", classes=[1, 2, 3]))
-    path.write_bytes(b"no workbook")
-    with pytest.raises(FileError, match="not an Excel workbook"):
-        stream(path, label="grade")
-
-
-def test_a_pattern_is_the_files_of_it(tmp_path):
-    for name in ("b.csv", "a.csv", "c.txt", ".hidden.csv"):
-        (tmp_path / name).write_text(f"x,g\n{ord(name[0])},1\n")
-    batches = stream(tmp_path / "*.csv", label="g", classes=[1, 2])
-    assert [batch.X[0, 0] for batch in batches] == [97.0, 98.0]
-    with pytest.raises(FileError, match=r"z\*: no files that end in"):
-        stream(tmp_path / "z*", label="g")
 
 
 MORE = "more fields than the 3 of the header"
@@ -130,11 +101,3 @@ def test_columns_are_judged_by_many_rows_however_they_come(tmp_path, monkeypatch
     (tmp_path / "a.jsonl").write_text(rows)
     names = stream(tmp_path / "a.jsonl").feature_names
     assert [name for name in names if "missing" not in name] == ["x", "t = 5", "t = red"]
-
-
-def test_endings_may_be_upper_case(tmp_path):
-    (tmp_path / "A.TSV").write_text("a\tg\n1\t1\n2\t2\n")
-    (tmp_path / "B.CSV.GZ").write_bytes(gzip.compress(b"a,g\n1,1\n2,2\n"))
-    for name in ("A.TSV", "B.CSV.GZ"):
-        (batch,) = stream(tmp_path / name, label="g")
-        assert batch.X.ravel().tolist() == [1.0, 2.0]

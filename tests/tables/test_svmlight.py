@@ -1,12 +1,16 @@
 """svmlight lines: every number is the double that Python reads, compiled or not."""
 
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from ordspan import stream
 from ordspan.tables import svmlight_numbers as parsing
+from ordspan.tables import text
 
 PLAIN = ["0", "-0", "7", "+3.", ".5", "-12.75", "1e5", "2.5E-3", "9007199254740992", "0.1", "1e22"]
 PLAIN += ["00012.50", "123456789.123", "1e-22", "4.35", "0.000001"]
@@ -84,3 +88,44 @@ def test_svmlight_lines_become_a_csr_matrix():
 )  # fmt: skip
 def test_a_line_of_another_form_stops_the_walk(line):
     assert svmlight(line + b"\n")[0] == -1
+
+
+def test_a_file_is_what_scikit_learn_reads(tmp_path):
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((500, 9)) < 0.4, rng.normal(size=(500, 9)), 0.0)
+    queries = 123456789012345601 + np.sort(rng.integers(0, 30, 500))  # too long for a double
+    path = tmp_path / "a.txt"
+    dump_svmlight_file(
+        X, rng.integers(0, 5, 500), str(path), zero_based=False, query_id=queries, comment="x"
+    )
+    expected = load_svmlight_file(str(path), query_id=True)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(path.read_bytes().replace(b" ", b"\t")))
+    for name in ("a.txt", "b.txt.gz"):
+        batches = stream(tmp_path / name)
+        (batch,) = batches
+        np.testing.assert_array_equal(batch.X.toarray(), expected[0].toarray())
+        np.testing.assert_array_equal(batch.y, expected[1])
+        np.testing.assert_array_equal(batch.group, queries)
+        assert batches.feature_names[0] == "feature 1"
+
+
+@pytest.mark.parametrize("size", [14, 700])
+def test_a_line_may_have_no_query(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+    (tmp_path / "a.txt").write_text("1 1:1 # qid:7\n2 1:2\n1 qid:1 1:1\nx 1:1\n")
+    batches = stream(tmp_path / "a.txt", classes=[1, 2], on_bad_row="skip")
+    groups = [[None] * len(b) if b.group is None else b.group.tolist() for b in batches]
+    assert [v if v == v else None for group in groups for v in group] == [None, None, 1]
+    assert batches.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("index", "zero", "first"),
+    [(0, None, [0, 5, 0, 7]), (0, True, [0, 5, 0, 7]), (1, False, [5, 0, 7])],
+)
+def test_indices_begin_at_0_if_0_occurs_in_any_file(tmp_path, index, zero, first):
+    (tmp_path / "a.txt").write_text("1 1:5 3:7\n")
+    (tmp_path / "b.txt").write_text(f"2 {index}:1\n")
+    assert next(iter(stream(tmp_path, classes=[1, 2], zero_based=zero))).X.toarray().tolist() == [
+        first
+    ]
