@@ -1,6 +1,5 @@
 """Parquet and Arrow files: what pyarrow reads, whatever the types; damage is reported."""
 
-import contextlib
 import decimal
 
 import numpy as np
@@ -108,44 +107,29 @@ def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
         stream(path)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    path = tmp_path / "a.parquet"
-    refused = 0
-    for _ in range(40):
-        n_rows = int(rng.integers(1, 300))
-        columns = {"a": rng.normal(size=n_rows), "b": rng.integers(9, size=n_rows)}
-        parquet.write_table(pa.table(columns), path, row_group_size=150)
-        content = bytearray(path.read_bytes())
-        for place in rng.integers(4, len(content) - 8, size=2).tolist():
-            content[place] = int(rng.integers(256))
-        path.write_bytes(content)
-        try:
-            rows = stream(path, features=["a", "b"], on_bad_row="skip")
-            assert sum(map(len, rows)) + rows.skipped == n_rows
-        except FileError:
-            refused += 1
-    assert 0 < refused < 40
-
-
 WORDS = pa.table({"w": [f"word {i}" for i in range(200)], "a": np.arange(200.0) % 7})
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
 @pytest.mark.parametrize("seed", range(3))
-def test_damaged_words_are_refused_and_never_end_the_process(tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    path = tmp_path / "a.arrow"
-    write_arrow(path, WORDS, size=70)
-    whole = path.read_bytes()
+def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, ending, seed):
+    rng, path = np.random.default_rng(seed), tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        parquet.write_table(WORDS, path, row_group_size=70)
+    else:
+        write_arrow(path, WORDS, size=70)
+    whole, refused = path.read_bytes(), 0
     for _ in range(60):
         content = bytearray(whole)
         for place in rng.integers(8, len(content) - 10, size=3).tolist():
             content[place] = int(rng.integers(256))
         path.write_bytes(content)
-        with contextlib.suppress(ValueError):
+        try:
             rows = stream(path, features=["a"], text=["w"], keep=["w"], on_bad_row="skip")
-            assert sum(map(len, rows)) <= 200
+            assert sum(map(len, rows)) + rows.skipped <= 200
+        except ValueError:
+            refused += 1
+    assert 0 < refused < 60
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "category"])
