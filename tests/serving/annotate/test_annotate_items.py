@@ -80,6 +80,32 @@ def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_pa
     assert load(tmp_path / "model").classes_.tolist() == grades
 
 
+SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]
+SURVEYS += ["sleeping-alone-data", "steak-risk-survey", "thanksgiving-2015-poll-data"]
+SURVEYS += ["weather-check"]
+LATIN = ("food-world-cup-data", "sleeping-alone-data", "StarWars")
+
+
+@pytest.mark.parametrize("name", [*SURVEYS, "amazonReviewSnippets", "tweets"])
+def test_surveys_and_sentences_as_people_have_them_can_be_annotated(name, data_dir, tmp_path):
+    path = data_dir / "fivethirtyeight_surveys" / f"{name}.csv"
+    if name not in SURVEYS:
+        text = (data_dir / "vader_raters" / f"{name}_GroundTruth.txt").read_bytes()
+        lines = text.decode("utf-8-sig", errors="replace").splitlines()
+        path = tmp_path / "sentences.csv"
+        pl.DataFrame({"text": [line.split("\t")[2] for line in lines]}).write_csv(path)
+    how = {"encoding": "cp1252"} if name in LATIN else {}
+    session = begin(tmp_path / "state", path, ["under 25k", "25k to 50k", "50k or more"], **how)
+    caller = Caller(session)
+    caller.answer_many([1 + item % 3 for item in range(len(session.items))], 40)
+    told = caller.call("/api/progress").json()
+    assert (told["answers"], told["items"]) == (40, len(session.items))
+    session.engine.close()
+    words = ("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+    export = ask(*words, env={"COLUMNS": "10000"})
+    assert ask(*shlex.split(export.output.splitlines()[-1])[1:]).exit_code == 0
+
+
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
     path, _ = write_items(tmp_path)
     items = read(path, id="id", drop=["age"], hide=["town"])
