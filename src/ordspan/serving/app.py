@@ -92,11 +92,7 @@ def make_app(
     for path, content in (("/", welcome), ("/docs", RedirectResponse(DOCS)), (DOCS, about)):
         routes[f"GET {path}"] = always(content)
     return Application(
-        routes,
-        service.close,
-        token=token,
-        public=[HEALTH],
-        observe=service.metrics.count,
+        routes, service.close, token=token, public=[HEALTH], observe=service.metrics.count
     )
 
 

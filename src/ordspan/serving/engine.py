@@ -56,20 +56,18 @@ def empty_model(classes: Any, columns: Sequence[str], text: Sequence[str] = ()) 
         raise ValueError(f"the text column {unknown[0]!r} is not one of the columns")
     numbers = tuple(name for name in columns if name not in text)
     recipe = Recipe(numbers, numbers, hashed=tuple(name for name in columns if name in text))
-    return untrained(Encoder(recipe), classes, scaled_online=True)
+    return untrained(Encoder(recipe), classes)
 
 
-def untrained(encoder: Encoder, classes: Any, *, scaled_online: bool = False) -> TableModel:
+def untrained(encoder: Encoder, classes: Any) -> TableModel:
     """An untrained model of given features.
 
     Parameters
     ----------
     encoder : Encoder
-        How columns become features.
+        How columns become features; if it knows no number yet, the scale is learned online.
     classes : array
         The grades from lowest to highest.
-    scaled_online : bool
-        Whether the scale is learned online.
 
     Returns
     -------
@@ -79,7 +77,7 @@ def untrained(encoder: Encoder, classes: Any, *, scaled_online: bool = False) ->
     kind, classes = ESTIMATORS[PA], np.asarray(classes)
     fixed = {"classes": classes, "random_state": 0, "max_iter": 1, "shuffle": False}
     parameters = learner_parameters(PA, {}) | fixed
-    settings = {"files": [], "passes": 1, "scaled_on_the_way": scaled_online}
+    settings = {"files": [], "passes": 1, "scaled_on_the_way": not encoder.state.any()}
     training: dict[str, Any] = {"settings": settings, "from": None, "rows": 0, "skipped": 0}
     training |= {"mae": [], "constant": None, "left_out": {}, "notes": []}
     return TableModel(
