@@ -12,11 +12,15 @@ def model(tmp_path):
     return trained(tmp_path, "--drop", "town")
 
 
-@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.jsonl", "p.xlsx", "g.onnx", "m"])
+NAMES = ["p.csv", "p.parquet", "p.jsonl", "p.xlsx", "g.onnx", "e.html", "m"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_only_results_of_the_same_kind_are_replaced_if_told(model, tmp_path, name):
     data, out = tmp_path / "model-train.csv", tmp_path / name
     words = {
         "g.onnx": ["export", model, out],
+        "e.html": ["evaluate", data, "--model", model, "--html", out],
         "m": ["train", data, "--label", "grade", "--grades", "low,mid,high,top", "--model", out],
     }.get(name, ["predict", data, "--model", model, "--out", out])
     said(*words)
