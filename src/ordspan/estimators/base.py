@@ -24,20 +24,14 @@ from ordspan.labels.ranks import Labels, encode, find_classes, read_labels
 from ordspan.learners import Learner
 from ordspan.learners.base import Locked, rank_among, with_state
 from ordspan.learners.batch import LOSSES
-from ordspan.learners.linear import SOLVERS, VARIANTS
 from ordspan.learners.rows import FLOATS, as_matrix, check_weights, is_sparse, make_rows
 from ordspan.wording import shown, warn
 
 CONSTRAINTS: dict[str, Any] = {
-    "variant": [StrOptions({*VARIANTS})],
     "C": [Interval(Real, 0, None, closed="neither")],
     "average": ["boolean"],
-    "solver": [StrOptions({*SOLVERS})],
     "balanced": ["boolean"],
     "gamma": [StrOptions({"distance", "scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-    "degree": [Interval(Real, 1, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "budget": [None, Interval(Integral, 1, None, closed="left")],
     "loss": [StrOptions({*LOSSES})],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -46,7 +40,7 @@ CONSTRAINTS: dict[str, Any] = {
     "class_weight": [None, dict, StrOptions({"balanced"})],
     "random_state": ["random_state"],
 }
-"""What a parameter may be, in every estimator that has it."""
+"""What a parameter may be, in every estimator that has it; learners check the others."""
 UNEQUAL, FAR = 1e3, 30.0
 """Features whose sizes differ by more than the factor UNEQUAL, or that lie further than FAR times
 their spread from 0, are reported: steps follow the large ones."""

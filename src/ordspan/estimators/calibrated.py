@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -20,7 +19,7 @@ from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
 from ordspan.estimators.splitting import StratifiedIntervalKFold
 from ordspan.estimators.steps import fit_weighted, latent, ranker_of
 from ordspan.labels.ranks import encode, read_labels
-from ordspan.learners.calibration import COVERAGES, LABELS, Calibration
+from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.rows import check_weights
 
 
@@ -100,7 +99,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
            [1, 2]])
     """
 
-    _parameter_constraints = {"cv": ["cv_object"], "labels": [StrOptions({*LABELS})]}  # noqa: RUF012
+    _parameter_constraints = {"cv": ["cv_object"]}  # noqa: RUF012
     _learned = "calibration_"
     estimator_: Any
     calibration_: Calibration

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core import calibration as layout
 from ordspan.core.state import Floats, Ranks
 from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
+from ordspan.wording import check_choice
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # default coverages
 LABELS = ("expected", "contain")
@@ -58,8 +59,7 @@ class Calibration:
     def __init__(
         self, n_classes: int, coverages: Sequence[float] = COVERAGES, labels: str = LABELS[0]
     ) -> None:
-        if labels not in LABELS:
-            raise ValueError(f"labels must be {' or '.join(map(repr, LABELS))}, got {labels!r}")
+        check_choice("labels", labels, LABELS)
         levels = check_coverages(coverages)
         self.state = layout.new_state(n_classes, levels, contain=labels == "contain")
 

@@ -11,6 +11,7 @@ from ordspan.core import state as layout
 from ordspan.core.state import Floats, Ranks
 from ordspan.core.walks import EXACT, PRANK, VECTORS, Walks
 from ordspan.learners.base import Learner
+from ordspan.wording import check_choice
 
 VARIANTS = {"PA": layout.HARD, "PA-I": layout.CAPPED, "PA-II": layout.SOFT}
 SOLVERS = {"exact": 0, "sca": layout.SCA_HARD - layout.HARD}
@@ -24,9 +25,8 @@ def check_rule(variant: str, C: float, solver: str = "exact") -> int:
     >>> check_rule("PA-II", 1.0)
     2
     """
-    for name, value, allowed in (("variant", variant, VARIANTS), ("solver", solver, SOLVERS)):
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(allowed)}")
+    check_choice("variant", variant, VARIANTS)
+    check_choice("solver", solver, SOLVERS)
     number = C.item() if isinstance(C, np.number) else C
     if not isinstance(number, int | float) or not 0 < number <= MAX_C:
         raise ValueError(f"C must be a finite number above 0, got {C!r}")
