@@ -30,8 +30,6 @@ from ordspan.experiments.results import Results, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.wording import check_choice
 
-BOUNDED = Curve("PA-I")
-"""The curve whose theorem bounds the sum of hinge losses; the others bound their squares."""
 BLOCK = 5
 """Runs of a task: more would lose more to a kill, fewer would wait more often for the disk."""
 StepCallback = Callable[[str, int, int], object]
@@ -118,8 +116,7 @@ def run(
         "versions": {name: version(name) for name in ("numpy", "numba", "scikit-learn", "scipy")},
         "sources": {data.name: data.source for data in datasets},
         "sums": {
-            data.name: zlib.crc32(data.ranks.data, zlib.crc32(np.ascontiguousarray(data.X).data))
-            for data in datasets
+            data.name: zlib.crc32(data.ranks.data, zlib.crc32(data.X.data)) for data in datasets
         },
         "n_classes": {data.name: data.n_classes for data in datasets},
         "truth_mae": {data.name: data.truth.mae for data in datasets if data.truth},
@@ -184,8 +181,7 @@ def run_tasks(
         sums = finished({f"{name} {block[0]}": (one.error_runs, block) for block in blocks})
         # in this thread: it is Python that would keep the compiled code of others waiting
         table = kept(f"{name} table", one.table_without_errors, thresholds)
-        both = np.concatenate(sums).transpose(2, 1, 0, 3)
-        table["error_sums"], table["interval_error_sums"] = both
+        table["error_sums"], table["interval_error_sums"] = np.vstack(sums).transpose(2, 1, 0, 3)
         tables.append(table)
     return np.concatenate(tables)
 
@@ -246,6 +242,7 @@ class Experiment:
                 row["losses"] = protocol.cumulative(losses)
                 path = protocol.thresholds_along(curve.learner(self.data, C), curve, stream)
                 row["thresholds"][:, : n_classes - 1] = path
-            if curve == BOUNDED and C is not None:
+            if curve.name == "PA-I" and C is not None:
+                # its theorem bounds the sum of hinge losses, those of the others their squares
                 row["bounds"] = protocol.bound_along(*fixed[percent], stream, n_classes, C)
         return table
