@@ -6,6 +6,7 @@ compiled loop that computes B rbf values and their weighted sum and nothing else
 
 from __future__ import annotations
 
+from functools import partial
 from math import exp
 
 import numpy as np
@@ -41,49 +42,41 @@ def bare_plain(support, coefs, X):
     return total
 
 
-def learner_with(n_support: int, **options: object) -> tuple[KernelLearner, np.ndarray, np.ndarray]:
-    """A learner with this many support vectors, the vectors, and labels for them."""
+def learner_with(n_support: int, **options: object) -> KernelLearner:
+    """A learner with this many support vectors."""
     X, ranks = graded_rows(30 * n_support, WIDTH, N_CLASSES)
-    learner = KernelLearner(WIDTH, N_CLASSES, gamma=GAMMA, **options)
-    start = 0
-    while learner.n_support < n_support:
-        step = n_support - learner.n_support
+    learner, start = KernelLearner(WIDTH, N_CLASSES, gamma=GAMMA, **options), 0
+    while step := n_support - learner.n_support:
         learner.learn_many(X[start : start + step], ranks[start : start + step])
         start += step
-    rng = np.random.default_rng(1)
-    return learner, learner.support_vectors, rng.integers(1, N_CLASSES + 1, n_support)
+    return learner
 
 
-def trials(n_support: int, n_trials: int) -> list[Row]:
-    """Trials that keep the number of support vectors: the rows are the support vectors again."""
-    learner, support, ranks = learner_with(n_support)
-    passes = max(1, n_trials // n_support)
-    X, labels = np.tile(support, (passes, 1)), np.tile(ranks, passes)
-    coefs = learner.dual_coef
+def against_bare(what: str, learner: KernelLearner, X: np.ndarray, ranks: np.ndarray) -> Row:
+    """Time of a trial relative to the bare loop with the same support vectors."""
+    support, coefs = learner.support_vectors, learner.dual_coef
     times, took = ratio(
-        lambda: learner.learn_many(X, labels), lambda: bare_plain(support, coefs, X)
+        partial(learner.learn_many, X, ranks), partial(bare_plain, support, coefs, X)
     )
-    assert learner.n_support == n_support
-    work = f"a trial with {n_support} support vectors, d = {WIDTH} "
-    work += f"({took / len(X) * 1e9:.0f} ns): time / plain bare loop"
-    return [Row.at_most(work, times, 1.5)]
+    work = f"a trial {what} ({took / len(X) * 1e9:.0f} ns): time / plain bare loop"
+    return Row.at_most(work, times, 1.5)
+
+
+def trials(n_support: int, n_trials: int) -> Row:
+    """Trials that keep the number of support vectors: the rows are the support vectors again."""
+    learner, passes = learner_with(n_support), max(1, n_trials // n_support)
+    ranks = np.random.default_rng(1).integers(1, N_CLASSES + 1, n_support)
+    X, labels = np.tile(learner.support_vectors, (passes, 1)), np.tile(ranks, passes)
+    return against_bare(f"with {n_support} support vectors, d = {WIDTH}", learner, X, labels)
 
 
 def budgeted_trials(n_support: int, n_trials: int) -> list[Row]:
     """New rows on a full budget: nearly every trial adds a support vector and removes another."""
-    X, ranks = graded_rows(n_trials, WIDTH, N_CLASSES, seed=2)
-    rows = []
-    for average in (False, True):
-        learner, support, _ = learner_with(n_support, average=average, budget=n_support)
-        coefs = learner.dual_coef
-        times, took = ratio(
-            lambda learner=learner: learner.learn_many(X, ranks),
-            lambda support=support, coefs=coefs: bare_plain(support, coefs, X),
-        )
-        mean = ", averaged" if average else ""
-        work = f"a trial on a full budget of {n_support}, nearest{mean} "
-        work += f"({took / len(X) * 1e9:.0f} ns): time / plain bare loop"
-        rows.append(Row.at_most(work, times, 1.5))
+    rows, data = [], graded_rows(n_trials, WIDTH, N_CLASSES, seed=2)
+    for mean in ("", ", averaged"):
+        learner = learner_with(n_support, average=bool(mean), budget=n_support)
+        what = f"on a full budget of {n_support}, nearest{mean}"
+        rows.append(against_bare(what, learner, *data))
     return rows
 
 
@@ -94,7 +87,7 @@ def _stream(n: int, budget: int) -> tuple[float, float, float]:
     took = []
     for number in range(20):
         X, ranks = graded_rows(portion, WIDTH, N_CLASSES, seed=number)
-        took.append(seconds(lambda X=X, ranks=ranks: learner.learn_many(X, ranks)))
+        took.append(seconds(partial(learner.learn_many, X, ranks)))
         if number == 1:  # the budget is full, and everything is compiled
             forget_peak()
             before = peak_megabytes()
@@ -115,9 +108,7 @@ def run(scale: float = 1.0) -> list[Row]:
     """All rows; a scale below 1 shrinks the data, as a check that it still runs."""
     n_trials = max(200, int(20_000 * scale))
     sizes = (100, 500, 2000) if scale >= 1 else (20,)
-    rows = []
-    for n_support in sizes:
-        rows += trials(n_support, n_trials)
+    rows = [trials(n_support, n_trials) for n_support in sizes]
     for n_support in sizes:
         rows += budgeted_trials(n_support, n_trials)
     return rows + long_stream(max(2000, int(1_000_000 * scale)), max(10, int(100 * scale)))
