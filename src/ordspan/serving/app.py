@@ -7,7 +7,6 @@ that wait, logged, published, answered with what was predicted before.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -39,7 +38,6 @@ from ordspan.wording import brief
 HEALTH, DOCS = "/health", "/openapi.json"
 MANY_BYTES = 1 << 17  # larger bodies are predicted in a thread, so that small ones are not delayed
 MOST_WAITING = 20_000
-AT_ONCE = 5_000  # rows from which no more requests are added to one write to disk
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 COUNTERS = {
     "ordspan_learned_rows": "Rows learned.",
@@ -113,7 +111,7 @@ class Service:
         self.names = [str(grade) for grade in self.grades]
         self.starts, self.ends = range_ends(self.grades)
         self.n_waiting = 0
-        self._line: deque[tuple[Sequence[Event], asyncio.Future[Any]]] = deque()
+        self._line: list[tuple[Sequence[Event], asyncio.Future[Any]]] = []
         self._work: asyncio.Task[None] | None = None
         self.metrics = Metrics(engine, lambda: self.n_waiting)
 
@@ -180,30 +178,21 @@ class Service:
         self._line.append((labels, future))
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._learn_waiting())
-        events: list[Event] = await future
-        return events
+        done: list[Event] | Exception = await future
+        if isinstance(done, Exception):
+            raise done
+        return done
 
     async def _learn_waiting(self) -> None:
-        """Learn until nothing waits, each time as many as wait by then, up to a number of rows."""
-        done: Sequence[list[Event] | Exception]
+        """Learn until nothing waits, each time all that wait by then."""
         while self._line:
-            some, n_rows = [], 0
-            while self._line and n_rows < AT_ONCE:
-                some.append(self._line.popleft())
-                n_rows += len(some[-1][0])
-            try:
-                groups = [labels for labels, _ in some]
-                done = await asyncio.to_thread(self.engine.learn_groups, groups)
-            except Exception as error:
-                done = [error] * len(some)
-            self.n_waiting -= n_rows
-            for (_, future), answer in zip(some, done, strict=True):
-                if future.done():  # its request was cancelled
-                    continue
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
+            some, self._line = self._line, []
+            groups = [labels for labels, _ in some]
+            learned = await asyncio.to_thread(self.engine.learn_groups, groups)
+            self.n_waiting -= sum(map(len, groups))
+            for (_, future), done in zip(some, learned, strict=True):
+                if not future.done():  # or its request was cancelled
+                    future.set_result(done)
 
     def undo(self, body: bytes) -> Any:
         """Undo the label with a key: the model becomes what it is without it."""

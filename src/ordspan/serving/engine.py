@@ -245,24 +245,23 @@ class Engine:
     def learn_groups(self, groups: Sequence[Sequence[Event]]) -> list[list[Event] | Exception]:
         """`learn` several groups of labels at once, with a single write to disk.
 
-        A group that cannot be learned returns its error instead of its events; if the write
-        fails, the error is raised and nothing was learned.
+        A group that cannot be learned returns its error instead of its events.
         """
-        if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError(
-                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
-            )
         with self._lock:
             try:
                 events = iter(self._learn([*chain(*groups)]))
                 return [list(islice(events, len(group))) for group in groups]
-            except ValueError as error:
+            except Exception as error:
                 if len(groups) == 1:
                     return [error]
         return [done for group in groups for done in self.learn_groups([group])]
 
     def _learn(self, labels: Sequence[Event]) -> list[Event]:
         """Learn new labels on a copy of the model, write their events, and publish the copy."""
+        if self._base.kind == ESTIMATORS[SVM]:
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
         known = self.log.with_keys([label.key for label in labels if label.key is not None])
         first, now = self.log.last + 1, time.time()
         new: list[Event] = []

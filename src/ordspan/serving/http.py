@@ -142,10 +142,8 @@ class Application:
         try:
             content = await self._content(scope, receive)
             response = content if isinstance(content, Response) else as_json(content)
-        except RequestError as error:
+        except (RequestError, LogError) as error:
             response = as_json({"detail": str(error)}, error.status)
-        except LogError as error:
-            response = as_json({"detail": str(error)}, UNAVAILABLE)
         except asyncio.CancelledError:  # the shutdown takes too long
             response = as_json({"detail": "the service ends; send it again later"}, UNAVAILABLE)
         except ValueError as error:  # of the model, such as a coverage that is not calibrated

@@ -47,6 +47,8 @@ REMEDIES = {
 class LogError(OSError):
     """The log cannot be read or written; nothing was learned."""
 
+    status = 503  # of the answer to a request
+
 
 class Event(NamedTuple):
     """One row of the log; ids count from 1 without gaps, and a label to be learned has none yet.
