@@ -352,7 +352,10 @@ def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, colu
     good = evaluate_files(tmp_path / "good.csv", folder / "strict", group="query")
     for name in ("mae", "confusion", "ndcg", "quadratic_kappa"):
         assert found[name] == good[name]
-    assert "1 bad row was skipped, such as:" in ask(*words, "--on-bad-row", "skip").stdout
+    assert (
+        f"Bad rows skipped: 1 of {N_ROWS} (0.2%), such as:"
+        in ask(*words, "--on-bad-row", "skip").stdout
+    )
     assert "Rows skipped</dt><dd>1, such as" in page.read_text("utf-8")
 
 

@@ -315,10 +315,10 @@ SAID = [
         "neighbouring rows are alike in their labels: they are learned in random order",
     ),
     ({"a.svm": svmlight(CLEAN.sort("age"))}, [], "neighbouring rows are alike in"),
-    (with_bad_grades(0.01), SKIP, "10 bad rows were skipped, such as"),
-    (with_bad_grades(0.15), SKIP, "150 of 1,000 rows (15.0%) were bad and were skipped"),
+    (with_bad_grades(0.01), SKIP, "Bad rows skipped: 10 of 1,000 (1.0%), such as"),
+    (with_bad_grades(0.15), SKIP, "Bad rows skipped: 150 of 1,000 (15.0%)"),
     *(
-        (BAD_AGES, [*SKIP, *more], "10 of 240 rows (4.2%) were bad and were skipped")
+        (BAD_AGES, [*SKIP, *more], "Bad rows skipped: 10 of 240 (4.2%)")
         for more in (["--hold-out", 0.9], ["--passes", 3], ["--learner", "svm"])
     ),
 ]

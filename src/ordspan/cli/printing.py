@@ -66,10 +66,6 @@ def print_table(
     write(printed.get())
 
 
-FEW = 0.01
-"""If a larger share of the rows was skipped, the share is printed."""
-
-
 def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
     """Print what a user may not expect, one note per line."""
     for note in notes:
@@ -78,18 +74,12 @@ def print_notes(notes: Sequence[str], *, err: bool = False) -> None:
 
 def print_skipped(summary: dict[str, Any]) -> None:
     """Print how many bad rows were skipped, with examples."""
-    skipped = summary["skipped"]
-    if not skipped:
-        return
-    read = skipped + summary.get("read", summary["rows"])
-    share = skipped / read
-    if share > FEW:
-        text = f"{skipped:,} of {read:,} rows ({share:.1%}) were bad and were skipped"
-    else:
-        text = f"{skipped:,} bad row{' was' if skipped == 1 else 's were'} skipped"
-    say(f"{text}, such as:", color=typer.colors.YELLOW if share > FEW else None)
-    for example in summary["skipped_examples"]:
-        say(f"  {example}")
+    if skipped := summary["skipped"]:
+        read = skipped + summary.get("read", summary["rows"])
+        share = f"{skipped:,} of {read:,} ({skipped / read:.1%})"
+        say(f"Bad rows skipped: {share}, such as:", color=typer.colors.YELLOW)
+        for example in summary["skipped_examples"]:
+            say(f"  {example}")
 
 
 def print_json(summary: dict[str, Any]) -> None:

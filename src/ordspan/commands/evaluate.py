@@ -220,15 +220,13 @@ def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[
 
 def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> NDArray[np.float64]:
     """NDCG of every query at each cut, (3, n); rows labelled by a range are ignored."""
-    bounds, begin, found = np.array([*starts, rows.size]), 0, []
-    while begin < len(starts):
-        end = max(begin + 1, int(np.searchsorted(bounds, bounds[begin] + CHUNK, "right")) - 1)
-        part = rows[bounds[begin] : bounds[end]]
-        query = np.repeat(np.arange(end - begin), np.diff(bounds[begin : end + 1]))
+    bounds, n_queries, found = np.array([*starts, rows.size]), len(starts), []
+    for queries in np.array_split(np.arange(n_queries), min(n_queries, 1 + rows.size // CHUNK)):
+        ends = bounds[queries[0] : queries[-1] + 2]
+        part, query = rows[ends[0] : ends[-1]], np.repeat(queries - queries[0], np.diff(ends))
         exact = part["lower"] == part["upper"]
         score, rank = part["score"][exact], part["lower"][exact]
-        found.append(ndcg(query[exact], score, rank, end - begin, n_classes))
-        begin = end
+        found.append(ndcg(query[exact], score, rank, queries.size, n_classes))
     return np.concatenate(found, axis=1)
 
 

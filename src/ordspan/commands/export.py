@@ -30,16 +30,12 @@ OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
 ABOUT = (
-    "X holds the features in the order of the property ordspan.features; where "
-    "ordspan.standardised is true they are raw, and standardised in the graph. rank is 1 + the "
-    "number of thresholds that the score reaches (without thresholds: the rank with the highest "
-    "score; with probabilities: their median), prediction is the grade of that rank. Everything "
-    "is computed in float64. A missing number of a table is NaN in X, and becomes the mean; words "
-    "holds the columns of the property ordspan.words, as text, with an empty string for a missing "
-    "value; values that are not listed there are ignored. Unlike ordspan, the graph does not "
-    "reject NaN that is not filled in. A calibrated model also has probabilities, one column per "
-    "grade, and lower and upper, the ends of the prediction ranges, one column per coverage of "
-    "the property ordspan.coverages."
+    "X: the columns of the property ordspan.features, raw; NaN is a missing number. words: the "
+    "columns of ordspan.words, as text; an empty string is a missing value, and values that are "
+    "not listed there are ignored. rank: 1 is the lowest; prediction: the grade of that rank; "
+    "score: the higher, the higher the grade. A calibrated model also has probabilities, one "
+    "column per grade, and lower and upper, the ends of the ranges, one column per coverage of "
+    "ordspan.coverages. Computed in float64; NaN that is not filled in is not refused."
 )
 
 Floats = NDArray[np.float64]
