@@ -74,9 +74,8 @@ class SvmlightFile:
         import polars as pl
 
         before = at.before
-        for (_, byte, share), (X, grades, queries, faults) in self.rows(
-            Text(self.path).blocks(at.byte)
-        ):
+        blocks = Text(self.path).blocks(at.byte)
+        for (_, byte, share), (X, grades, queries, faults) in self.rows(blocks):
             # whole numbers without a decimal point
             columns = {LABEL: pl.Series(grades).cast(pl.String()).str.strip_suffix(".0")}
             if (queries != NO_QUERY).any():
@@ -92,15 +91,17 @@ class SvmlightFile:
         return (rows for _, rows in self.rows((piece, 0, 0.0) for piece in pieces))
 
     def rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
-        """The rows of blocks: by a compiled loop, or line by line where that refuses them."""
+        """The rows of blocks, with the faults of bad ones."""
 
         def parse(block: Block) -> tuple[Block, SparseRows]:
-            return block, self._parse_plain(block[0]) or self._parse_slowly(block[0])
+            return block, self._read(block[0]) or self._read_bad(block[0])
 
         return (found for found in parallel_map(parse, blocks) if found[1][1].size)
 
-    def _parse_plain(self, content: bytes) -> SparseRows | None:
-        """The rows by a compiled loop, if every line is of the usual form."""
+    def _read(self, content: bytes) -> SparseRows | None:
+        """The rows of some lines, by a compiled walk; None if one of them is bad."""
+        from scipy.sparse import csr_array
+
         content += b"" if content.endswith(b"\n") else b"\n"
         n_most, n_values = content.count(b"\n"), content.count(b":")
         grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
@@ -109,7 +110,8 @@ class SvmlightFile:
         values, raw = np.empty(n_values), np.frombuffer(content, dtype=np.uint8)
         n = read_lines(raw, self._first, grades, queries, starts, columns, values, places)
         size = int(starts[n]) if n >= 0 else 0
-        if n < 0 or (self.n_features and size and columns[:size].max() >= self.n_features):
+        widest = int(columns[:size].max(initial=-1)) + 1
+        if n < 0 or widest > (self.n_features or widest):
             return None
         for entry in np.flatnonzero(np.isnan(values[:size])).tolist():
             token = TOKEN.match(content, places[entry])
@@ -117,52 +119,36 @@ class SvmlightFile:
             if not is_number(number):
                 return None
             values[entry] = float(number)
-        X = self._matrix(columns[:size], values[:size], starts[: n + 1])
+        csr = values[:size], columns[:size], starts[: n + 1]
+        X = csr_array(csr, shape=(n, self.n_features or max(1, widest)))
         return X, grades[:n], queries[:n], {}
 
-    def _matrix(self, columns: Any, values: Any, starts: Any) -> Any:
-        from scipy.sparse import csr_array
-
-        width = self.n_features or (int(columns.max()) + 1 if columns.size else 1)
-        return csr_array((values, columns, starts), shape=(starts.size - 1, width))
-
-    def _parse_slowly(self, content: bytes) -> SparseRows:
-        """The rows line by line, with their faults."""
-        faults = Faults()
-        rows: list[tuple[float, int, list[tuple[int, float]]]] = []
-        for line in content.split(b"\n"):
-            words = line.partition(b"#")[0].decode(errors="replace").split()
-            if not words:
-                continue
-            try:
-                rows.append(self._read_line(*words))
-            except ValueError as error:
-                faults[len(rows)] = str(error)
-                rows.append((np.nan, NO_QUERY, []))
-        grades, queries = (np.array([row[i] for row in rows]) for i in (0, 1))
-        pairs = np.array([pair for row in rows for pair in row[2]]).reshape(-1, 2)
-        starts = np.cumsum([0, *(len(row[2]) for row in rows)], dtype=np.int32)
-        X = self._matrix(pairs[:, 0].astype(np.int32), pairs[:, 1], starts)
+    def _read_bad(self, content: bytes) -> SparseRows:
+        """The rows of lines of which some are bad; these are empty."""
+        lines = [line for line in content.split(b"\n") if line.partition(b"#")[0].strip()]
+        faults = {n: self._fault(line) for n, line in enumerate(lines) if not self._read(line)}
+        good = self._read(b"\n".join(b"0" if n in faults else line for n, line in enumerate(lines)))
+        assert good is not None
+        X, grades, queries, _ = good
+        grades[list(faults)] = np.nan
         return X, grades, queries, faults
 
-    def _read_line(self, grade: str, *cells: str) -> tuple[float, int, list[tuple[int, float]]]:
-        """Grade, query, columns and values of a line; the message of an error says what is bad."""
+    def _fault(self, line: bytes) -> str:
+        """What is wrong with a line."""
+        grade, *cells = line.partition(b"#")[0].decode(errors="replace").split()
         if not is_number(grade):
-            raise ValueError(f"the grade {brief(grade)} is not a number")
-        query, pairs, before = NO_QUERY, [], self._first - 1
-        if cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0]):
-            query, cells = int(cells[0][4:]), cells[1:]
-        for cell in cells:
+            return f"the grade {brief(grade)} is not a number"
+        before = self._first - 1
+        for cell in cells[bool(cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0])) :]:
             index, _, value = cell.partition(":")
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
-                raise ValueError(f"{brief(cell)} is not of the form index:value")
+                return f"{brief(cell)} is not of the form index:value"
             if int(index) <= before:
                 zero = f"; give {hint('zero_based=True', '--zero-based')}?" * (int(index) == 0)
-                raise ValueError(f"index {index} in {brief(cell)} does not increase{zero}")
+                return f"index {index} in {brief(cell)} does not increase{zero}"
             before = int(index)
-            pairs.append((before - self._first, float(value)))
         if before > LARGEST_INDEX:
-            raise ValueError(f"index {before} is larger than {LARGEST_INDEX}")
-        if self.n_features and pairs and pairs[-1][0] >= self.n_features:
-            raise ValueError(f"index {before}, but there are {self.n_features} features")
-        return float(grade), query, pairs
+            return f"index {before} is larger than {LARGEST_INDEX}"
+        if self.n_features and before - self._first >= self.n_features:
+            return f"index {before}, but there are {self.n_features} features"
+        return f"the grade {brief(grade)} is not a plain number"
