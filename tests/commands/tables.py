@@ -43,20 +43,20 @@ def summary(*words, **more):
     return json.loads(answer.stdout)
 
 
-def stopped(*words, checkpoints=1):
-    """What a command prints that is told to stop when it has written so many checkpoints."""
+def stopped(*words, checkpoints=1, number=signal.SIGTERM, code=130, **more):
+    """What a command prints that gets a signal when it has written so many checkpoints."""
     replace, written = os.replace, []
 
-    def replace_and_stop(*paths, **more):
-        replace(*paths, **more)
+    def replace_and_stop(*paths, **how):
+        replace(*paths, **how)
         written.append(paths)
         if len(written) == checkpoints:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(number)
     with patch("os.replace", replace_and_stop):
-        printed = said(*words, code=130)
-    assert signal.getsignal(signal.SIGTERM) is before
+        printed = said(*words, code=code, **more)
+    assert signal.getsignal(number) is before
     return printed
 
 

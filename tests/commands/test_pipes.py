@@ -15,8 +15,7 @@ import pytest
 from files_to_train import make_rows
 
 import processes
-from ordspan import load
-from ordspan.commands.train import TrainJob, train
+from ordspan import load, train_files
 from tables import ask, said, stopped, summary
 
 X, GRADES = make_rows(600)
@@ -115,12 +114,18 @@ def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(mo
     assert left.read_bytes() == before
 
 
-def test_what_a_pipe_cannot_do_is_said(model):
-    for more, told in (
-        (["--passes", 2], "can be read only once: passes must be 1"),
-        (["--resume"], "goes on from its checkpoint with start= (--from), not with resume="),
-    ):
-        assert told in piped(ROWS, *words(model, *more), code=1)
+def test_rows_that_a_pipe_has_delivered_are_learned_before_the_stop(model):
+    stopped(*words(model, "--checkpoint-every", 100), input=HEAD + "".join(ROWS))
+    assert load(model.with_name("m.checkpoint")).training["rows"] == 600
+
+
+def test_a_background_job_keeps_ignoring_ctrl_c(model, path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        job = ["train", path, "--label", "grade", "--model", model, "--checkpoint-every", 100]
+        stopped(*job, number=signal.SIGINT, code=0)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_rows_in_long_runs_of_one_grade_get_a_warning(model):
@@ -129,17 +134,13 @@ def test_rows_in_long_runs_of_one_grade_get_a_warning(model):
         assert ("the labels come in long runs of one grade" in printed) is warned
 
 
-def test_a_pipe_is_not_judged_by_its_first_rows_alone(model):
-    """A town that is repeated a few times in 500 rows is no id."""
+def test_words_in_a_pipe_are_not_judged_by_its_first_rows_alone(model):
+    """A town that is repeated a few times in 500 rows is no id; a kernel learns from few towns."""
     rows = pd.DataFrame(X).assign(town=[f"town {i % 497}" for i in range(600)], grade=GRADES)
     piped([rows.to_csv(index=False)], *words(model), head="")
     assert [*summary("info", model)["columns"]["hashed"]] == ["town"]
-
-
-def test_a_kernel_learns_words_from_a_pipe(model):
-    rows = pd.DataFrame(X).assign(town=np.where(X[:, 0] > 0, "Ulm", "Graz"), grade=GRADES)
-    content = rows.to_csv(index=False)
-    found = summary(*words(model, "--learner", "kernel"), input=content)
+    content = rows.assign(town=np.where(X[:, 0] > 0, "Ulm", "Graz")).to_csv(index=False)
+    found = summary(*words(model, "--learner", "kernel", "--overwrite"), input=content)
     assert found["mae"][0] < 0.7 * found["constant"]["mae"]
 
 
@@ -156,7 +157,7 @@ def test_a_pipe_that_trickles_gives_the_same_model(model, monkeypatch):
     pipe = Trickle((HEAD + "".join(quoted)).encode())
     how = {"label": "grade", "classes": [1, 2, 3, 4], "format": "csv"}
     monkeypatch.setattr(sys, "stdin", Mock(buffer=pipe))
-    train(TrainJob("-", model, **how))
+    train_files("-", model, **how)
     assert model.read_bytes() == model.with_name("whole").read_bytes()
 
 
@@ -200,7 +201,8 @@ def test_process_substitution_is_read_and_what_it_cannot_do_is_said(tmp_path, mo
     read, write = os.pipe()
     try:
         for more, told in (
-            (["--passes", "2"], "pipes can be read only once: passes must be 1"),
+            (["--passes", 2], "pipes can be read only once: passes must be 1"),
+            (["--resume"], "goes on from its checkpoint with start= (--from), not with resume="),
             ([path], "other pipes cannot be mixed with files; give one alone"),
         ):
             asked = ["train", f"/dev/fd/{read}", *more, "--label", "grade", "--grades", "1..4"]

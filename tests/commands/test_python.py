@@ -42,18 +42,14 @@ def test_they_do_the_same_as_the_commands(path, tmp_path):
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"labels": "grade"}, r"^train_files\(\) has no setting labels=; did you mean label="),
-        ({"lable": "grade"}, "did you mean label="),
-        ({"delimeter": ","}, "did you mean delimiter="),
-        ({"banana": 1}, "it has files, model, label, "),
-    ],
-)
-def test_what_is_not_a_setting_is_refused(path, tmp_path, settings, message):
-    with pytest.raises(TypeError, match=message):
-        ordspan.train_files(path, tmp_path / "a", **{"label": "grade"} | settings)
+def test_what_is_not_a_setting_is_refused():
+    for name, message in (
+        ("labels", r"^train_files\(\) has no setting labels=; did you mean label="),
+        ("delimeter", "did you mean delimiter="),
+        ("banana", "it has files, model, label, "),
+    ):
+        with pytest.raises(TypeError, match=message):
+            ordspan.train_files("a.csv", "m", **{name: "x"})
 
 
 def test_the_signatures_are_real_and_every_setting_has_words():
@@ -93,16 +89,8 @@ def test_what_would_be_wrong_is_refused(path, tmp_path):
     ordspan.train_files(path, tmp_path / "a", label="grade")
     for name, settings, message in (
         ("a", {"label": "grade"}, r"overwrite=True .* replaces it"),
-        (
-            "b",
-            {"start": tmp_path / "a", "learner": "kernel"},
-            r"learner= \(--learner\) cannot be given with start=",
-        ),
-        (
-            "b",
-            {"label": "grade", "learner": "PA"},
-            "learner 'PA'; choose one of pa, kernel",
-        ),
+        ("b", {"start": tmp_path / "a", "learner": "kernel"}, r"learner= .* cannot be given with"),
+        ("b", {"label": "grade", "learner": "PA"}, "learner 'PA'; choose one of pa, kernel"),
         ("b", {"label": "grade", "passes": 0}, "passes must be at least 1"),
         ("b", {}, "no label: give label="),
     ):

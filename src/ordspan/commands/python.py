@@ -34,21 +34,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def with_options(kind: type[Job]) -> Callable[[F], F]:
     """Give a function of a job the options of the job as its parameters, with their words."""
-    about = options_of(kind)
-    parameters = [
-        Parameter(
-            name,
-            Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if one.default is REQUIRED else one.default,
-            annotation=one.kind,
-        )
-        for name, one in about.items()
-    ]
-    aliases = {
-        flag.lstrip("-").replace("-", "_"): name
-        for name, one in about.items()
-        for flag in one.flags
-    }
+    about, parameters = options_of(kind), []
+    aliases: dict[str, str] = {}
+    for name, one in about.items():
+        how = Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY
+        default = Parameter.empty if one.default is REQUIRED else one.default
+        parameters.append(Parameter(name, how, default=default, annotation=one.kind))
+        aliases |= {flag.lstrip("-").replace("-", "_"): name for flag in one.flags}
 
     def decorate(run: F) -> F:
         plain = Signature.from_callable(run).replace(parameters=parameters)

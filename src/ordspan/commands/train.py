@@ -46,6 +46,8 @@ FEW_ROWS = 50
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
 SENTENCE_PASSES = 10
+TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
+"""What the summary repeats of the record of a training."""
 SAMPLE_ROWS, CANDIDATES = 2000, 10
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
@@ -445,29 +447,24 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """What was learned, and how well, in plain values for JSON."""
-        recipe, training, learned = self.reader.recipe, self.model.training, self.progress.learned
+        recipe, model, learned = self.reader.recipe, self.trained(), self.progress.learned
         n_labels, _, n_exact = map(sum, self.progress.labels)  # of one pass
         return {
             "model": str(self.out),
-            "estimator": self.model.kind,
+            "estimator": model.kind,
             "rows": learned,
             "ranges": round((n_labels - n_exact) * learned / max(1, n_labels)),
             "passes": self.passes,
             "features": recipe.n_features,
             "words": list(recipe.texts),
             "classes": self.classes.tolist(),
-            "thresholds": self.model.learner.thresholds.tolist(),
-            "updates": self.model.learner.n_updates,
-            "mae": self.progress.mae,
-            "constant": self.constant(),
-            "held_out": training.get("held_out"),
-            "fitted_mae": training.get("fitted_mae"),
-            "explained_by": None if self.sample is None else sole_column(self.model, *self.sample),
+            "thresholds": model.learner.thresholds.tolist(),
+            "updates": model.learner.n_updates,
+            **{name: model.training.get(name) for name in TOLD},
+            "explained_by": None if self.sample is None else sole_column(model, *self.sample),
             "shuffled": self.shuffle,
-            "left_out": self.reader.left_out,
             "notes": self.all_notes(),
             "read": self.progress.good,
-            "skipped": self.bad.count,
             "skipped_examples": self.bad.examples,
             "resumed": self.job.resume,
             "seconds": round(self.clock.seconds(), 3),
