@@ -2,7 +2,7 @@
 
 Thresholds are a plain array: ``theta[i - 1]`` is theta_i of the paper. A step returns the pull (how
 many times the row is added to the weights) and the new thresholds; nothing is changed in place.
-`exact_step` and `class_step` work on arrays of `fractions.Fraction` too, and are then exact.
+`exact_step` works on arrays of `fractions.Fraction` too, and is then exact.
 """
 
 import re
