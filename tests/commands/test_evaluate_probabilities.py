@@ -22,13 +22,8 @@ CLOSE = {"rel": 1e-10, "abs": 1e-12}
 
 def ranges_around(rank, random):
     """Labels that hold a rank, 1..4, and often its neighbours too."""
-    lower = np.maximum(
-        1, rank - random.integers(0, 3, rank.size) * (random.random(rank.size) < 0.4)
-    )
-    upper = np.minimum(
-        4, rank + random.integers(0, 3, rank.size) * (random.random(rank.size) < 0.4)
-    )
-    return lower, upper
+    by = [random.integers(0, 3, rank.size) * (random.random(rank.size) < 0.4) for _ in range(2)]
+    return np.maximum(1, rank - by[0]), np.minimum(4, rank + by[1])
 
 
 @pytest.fixture(scope="module")

@@ -240,9 +240,3 @@ def test_what_cannot_be_exported_is_told_in_one_line(folder, monkeypatch, words,
     assert answer.exit_code == 1
     assert message in answer.output
     assert sorted(folder.iterdir()) == before
-
-
-def test_a_type_that_no_graph_has_is_wrong_usage(folder):
-    answer = ask("export", folder / "model", folder / "m.onnx", "--dtype", "float16")
-    assert answer.exit_code == 2
-    assert "'float16' is not one of 'float32', 'float64'" in answer.output
