@@ -57,18 +57,14 @@ def test_classes_begin_and_end_where_the_paper_says(edges, values, ranks):
     np.testing.assert_array_equal(bin_ranks(values, edges), ranks)
 
 
-def test_standardised_columns_have_mean_0_and_variance_1():
-    X = standardise(np.random.default_rng(0).normal(5e6, 3, size=(1000, 4)))
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(X.std(axis=0), 1)
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e300])
-def test_a_constant_column_becomes_zeros(value):
-    X = np.column_stack([np.full(7, value), np.arange(7.0)])
+def test_columns_get_mean_0_and_variance_1_and_a_constant_one_zeros(value):
+    X = np.random.default_rng(0).normal(5e6, 3, size=(1000, 4))
+    X[:, 0] = value
     standardise(X)
     assert (X[:, 0] == 0).all()
-    assert np.isfinite(X).all()
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(X[:, 1:].std(axis=0), 1)
 
 
 # ---- the sets as they are --------------------------------------------------------------------

@@ -70,19 +70,12 @@ def test_all_percentages_of_a_run_see_the_same_rows_and_no_two_runs_do():
 @pytest.mark.parametrize("average", [False, True])
 def test_predictions_are_those_of_the_slow_twin(algorithm, average):
     curve, some = Curve(algorithm, average=average and algorithm.startswith("PA")), stream()
-    lower, upper = (some.lower, some.upper) if curve.uses_intervals else (some.ranks,) * 2
+    reads_intervals = algorithm in ("PA", "PA-I", "PA-II", "PRIL")
+    lower, upper = (some.lower, some.upper) if reads_intervals else (some.ranks,) * 2
     twin = naive.learn_stream(
         some.X, lower, upper, TWINS.get(algorithm, algorithm), 0.1, curve.average, n_classes=5
     )
     np.testing.assert_array_equal(predictions(curve, some, 0.1), twin.predicted)
-
-
-def test_who_learns_from_intervals_who_has_a_c_and_who_has_thresholds():
-    every = [Curve(name) for name in ALL]
-    assert [c.name for c in every if c.uses_intervals] == ["PA", "PA-I", "PA-II", "PRIL"]
-    assert [c.name for c in every if c.is_tunable] == ["PA-I", "PA-II", "MC-PA-I", "MC-PA-II"]
-    without = [c.name for c in every if not c.has_thresholds]
-    assert without == ["MCP", "MC-PA", "MC-PA-I", "MC-PA-II"]
 
 
 @pytest.mark.parametrize("algorithm", ["PRank", "PRIL", "PA-I"])
