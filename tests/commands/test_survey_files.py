@@ -1,6 +1,5 @@
 """Files of surveys: Excel with titles, SPSS, Stata, and codes for no answer."""
 
-import io
 import json
 
 import numpy as np
@@ -57,19 +56,26 @@ def write_survey(path, table=TABLE):
     return path
 
 
-def sheet(book, rows, name=None):
-    page = book.active if name is None else book.create_sheet(name)
-    for row in rows:
-        page.append(list(row))
+def workbook(path, **sheets):
+    """An Excel file with the rows of each sheet."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        page = book.create_sheet(name)
+        for row in rows:
+            page.append(list(row))
+    book.save(path)
+    return path
 
 
 def rows_of(table):
     return [table.columns, *table.itertuples(index=False)]
 
 
-def save(book, path):
-    book.save(path)
-    return path
+def train(path, *words):
+    """What to ask for to train from a table with codes for no answer."""
+    grades = ["--grades", "disagree,neutral,agree", "--na", CODES]
+    return ["train", path, "--label", "view", *grades, "--model", path.parent / "m", *words]
 
 
 # -- SPSS and Stata ------------------------------------------------------------------------------
@@ -127,8 +133,7 @@ def test_codes_are_missing_in_training_and_for_everything_the_model_reads(tmp_pa
     table = pl.from_pandas(LABELLED)
     write = {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}")
     getattr(table, write)(path)
-    grades = ["--grades", "disagree,neutral,agree"]
-    found = summary("train", path, "--label", "view", *grades, "--na", CODES, "--model", model)
+    found = summary(*train(path))
     assert found["rows"] == ANSWERED
     assert "codes for no answer: age (15), view (15)" in found["notes"]
     assert summary("evaluate", path, "--model", model)["rows"] == ANSWERED
@@ -162,8 +167,7 @@ def test_kept_columns_are_written_as_they_were_in_the_file(tmp_path, ending):
     path, out = tmp_path / f"a.{ending}", tmp_path / "out.csv"
     table = LABELLED.astype({"age": int})
     table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
-    words = ["--label", "view", "--grades", "disagree,neutral,agree", "--na", CODES]
-    said("train", path, *words, "--model", tmp_path / "m")
+    said(*train(path))
     said("predict", path, "--model", tmp_path / "m", "--keep", "view,age", "--out", out)
     kept = read_rows(out)
     assert [row["view"] for row in kept] == LABELLED["view"].tolist()
@@ -202,20 +206,11 @@ def test_a_code_of_nines_far_outside_is_noted(tmp_path, cells, codes):
 def test_a_second_line_of_the_header_is_left_out_and_counts_as_a_row(tmp_path):
     header = [["id", "Films you saw", "", "view"], ["", "Episode I", "Episode II", "Response"]]
     good = [[f"{i}", "Episode I" * (i % 2), "", f"{i % 3}"] for i in range(60)]
-    (tmp_path / "a.csv").write_text("\n".join(map(",".join, [*header, *good, ["", "", "", "odd"]])))
-    book = openpyxl.Workbook()
-    sheet(book, [*header, *good, ["", "", "", "odd"]])
-    for path in (tmp_path / "a.csv", save(book, tmp_path / "a.xlsx")):
-        words = [
-            "train",
-            path,
-            "--label",
-            "view",
-            "--grades",
-            "0..2",
-            "--model",
-            tmp_path / path.suffix,
-        ]
+    rows = [*header, *good, ["", "", "", "odd"]]
+    (tmp_path / "a.csv").write_text("\n".join(map(",".join, rows)))
+    for path in (tmp_path / "a.csv", workbook(tmp_path / "a.xlsx", answers=rows)):
+        words = ["train", path, "--label", "view", "--grades", "0..2"]
+        words += ["--model", tmp_path / path.suffix]
         assert f"{path.name}, row 62: column 'view' holds 'odd'" in said(*words, code=1)
         found = summary(*words, "--on-bad-row", "skip")
         assert "row 1 is a second line of the header, so it is left out" in found["notes"]
@@ -240,32 +235,27 @@ TITLES = [["Survey of views, 2024"], ["Source:", "our own"], []]
 
 
 def test_titles_above_the_header_are_passed_over_and_dates_left_out(tmp_path):
-    book = openpyxl.Workbook()
     days = pd.date_range("2024-01-01", periods=N).to_pydatetime()
-    sheet(book, [*TITLES, *rows_of(LABELLED.assign(day=days))])
-    path = save(book, tmp_path / "a.xlsx")
-    words = ["--label", "view", "--grades", "disagree,neutral,agree", "--na", CODES]
-    found = summary("train", path, *words, "--model", tmp_path / "m")
+    rows = rows_of(LABELLED.assign(day=days))
+    path = workbook(tmp_path / "a.xlsx", Sheet=[*TITLES, *rows])
+    found = summary(*train(path))
     assert found["rows"] == ANSWERED
     notes = " ".join(found["notes"])
     assert "the columns are named in row 4 of the sheet" in notes
     assert "left out 'day' (it holds dates)" in notes
     LABELLED.to_csv(tmp_path / "a.csv", index=False)
-    said("train", tmp_path / "a.csv", *words, "--model", tmp_path / "n")
-    assert ordspan.load(tmp_path / "m").coef == ordspan.load(tmp_path / "n").coef
+    coef = ordspan.load(tmp_path / "m").coef
+    said(*train(tmp_path / "a.csv", "--overwrite"))
+    assert ordspan.load(tmp_path / "m").coef == coef
 
 
 def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
-    book = openpyxl.Workbook()
-    sheet(book, [["read the next sheet"]])
-    sheet(book, [["a", "b"], [1, "2024"], *rows_of(LABELLED[["age", "view"]])], "data")
-    path, out = save(book, tmp_path / "a.xlsx"), ["--model", tmp_path / "m"]
-    words = ["train", path, "--label", "view", "--grades", "disagree,neutral,agree", *out]
-    words += ["--na", CODES]
-    assert "the workbook has 2 sheets; choose one of Sheet, data with sheet=" in said(
-        *words, code=1
-    )
-    assert "no sheet 'dat'; choose one of Sheet, data" in said(*words, "--sheet", "dat", code=1)
+    rows = [["a", "b"], [1, "2024"], *rows_of(LABELLED[["age", "view"]])]
+    path = workbook(tmp_path / "a.xlsx", About=[["read the next sheet"]], data=rows)
+    words, out = train(path), ["--model", tmp_path / "m"]
+    told = said(*words, code=1)
+    assert "the workbook has 2 sheets; choose one of About, data with sheet=" in told
+    assert "no sheet 'dat'; choose one of About, data" in said(*words, "--sheet", "dat", code=1)
     assert "no column 'view'" in said(*words, "--sheet", "data", code=1)
     assert summary(*words, "--sheet", "data", "--header-row", 3)["rows"] == ANSWERED
     assert summary("evaluate", path, *out)["rows"] == ANSWERED
@@ -275,9 +265,8 @@ def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
 
 
 def test_a_header_that_is_not_clear_is_asked_for(tmp_path):
-    book = openpyxl.Workbook()
-    sheet(book, [["Views"], [1.5, 2, "agree"], [2.5, 3, "agree"]])
-    path = save(book, tmp_path / "a.xlsx")
+    rows = [["Views"], [1.5, 2, "agree"], [2.5, 3, "agree"]]
+    path = workbook(tmp_path / "a.xlsx", Sheet=rows)
     told = said("train", path, "--label", "view", "--model", tmp_path / "m", code=1)
     assert "which row names the columns? The first full one, row 2, holds '1.5'" in told
     assert "--header-row N" in told
@@ -285,9 +274,7 @@ def test_a_header_that_is_not_clear_is_asked_for(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.txt"])
 def test_separated_values_under_another_name_are_read(tmp_path, name):
-    out = io.StringIO()
-    TABLE[["age", "scale", "town"]].to_csv(out, index=False, sep=";")
-    (tmp_path / name).write_text(out.getvalue())
+    TABLE[["age", "scale", "town"]].to_csv(tmp_path / name, index=False, sep=";")
     told = said("train", tmp_path / name, "--label", "town", "--model", tmp_path / "m")
     assert f"{name} holds separated values, so it is read as CSV" in told
     assert f"{N} rows" in told
@@ -295,9 +282,10 @@ def test_separated_values_under_another_name_are_read(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.sav", "a.dta"])
 def test_a_damaged_file_is_refused_by_name_or_read(tmp_path, name):
-    path, book = tmp_path / name, openpyxl.Workbook()
-    sheet(book, rows_of(LABELLED[:20]))
-    whole = (save(book, path) if name == "a.xlsx" else write_survey(path)).read_bytes()
+    path = tmp_path / name
+    write = write_survey if name != "a.xlsx" else workbook
+    sheets = {"Sheet": rows_of(LABELLED[:20])} if name == "a.xlsx" else {}
+    whole = write(path, **sheets).read_bytes()
     rng, refused = np.random.default_rng(0), 0
     for _ in range(40):
         content = bytearray(whole)
