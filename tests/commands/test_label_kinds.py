@@ -1,8 +1,6 @@
 """Labels as people have them in files: brackets of amounts, judges, measurements, no answer."""
 
-import csv
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +12,7 @@ from tables import said, stopped, summary
 FIVE = np.array([0, 25e3, 50e3, 100e3, np.inf])
 THREE = np.array([-np.inf, 40e3, 75e3, np.inf])
 BANDS = ["under 25k", "25k to 40k", "40k to 50k", "50k to 75k", "75k to 100k", "100k or more"]
+TWO = ("--lower", "low", "--upper", "high")
 RNG = np.random.default_rng(0)
 INCOME = RNG.gamma(3, 20_000, 400)
 SIZE = (INCOME / 30_000 - 2 + RNG.normal(0, 0.2, 400)).round(3)
@@ -34,11 +33,8 @@ def spelled(low, high):
 
 
 def write(path, **columns):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["size", *columns])
-        table.writerows(zip(SIZE, *columns.values(), strict=True))
-    return str(path)
+    pl.DataFrame({"size": SIZE} | columns, strict=False).write_csv(path)
+    return path
 
 
 @pytest.fixture
@@ -48,15 +44,15 @@ def written(tmp_path):
 
 @pytest.fixture
 def two_columns(tmp_path):
-    cells = [["" if np.isinf(end) else f"{end:.0f}" for end in ends] for ends in ENDS]
+    cells = [[None if np.isinf(end) else int(end) for end in ends] for ends in ENDS]
     low, high = zip(*cells, strict=True)
     return write(tmp_path / "two.csv", low=low, high=high)
 
 
 def trained(tmp_path, *words):
-    """The model and the summary of a training."""
-    found = summary("train", *words, "--model", tmp_path / "m")
-    return ordspan.load(tmp_path / "m"), found
+    """The model and the notes of a training."""
+    notes = summary("train", *words, "--model", tmp_path / "m", "--overwrite")["notes"]
+    return ordspan.load(tmp_path / "m"), notes
 
 
 def refused(tmp_path, *words):
@@ -70,18 +66,13 @@ def refused(tmp_path, *words):
 
 
 def test_brackets_in_two_columns_and_as_text_are_the_same_model(written, two_columns, tmp_path):
-    model, summary = trained(tmp_path, written, "--label", "income", "--brackets")
+    model, notes = trained(tmp_path, written, "--label", "income", "--brackets")
     assert model.classes_.tolist() == BANDS
-    assert any(
-        note.startswith("edges, with the labels at each: 25k (") for note in summary["notes"]
-    )
-    how = ("--lower", "low", "--upper", "high", "--brackets", "--overwrite")
-    other, other_summary = trained(tmp_path, two_columns, *how)
+    edges = [note for note in notes if note.startswith("edges, with the labels at each: 25k (")]
+    other, notes = trained(tmp_path, two_columns, *TWO, "--brackets")
     assert other.classes_.tolist() == BANDS
     assert other.thresholds.tolist() == model.thresholds.tolist()
-    assert [n for n in other_summary["notes"] if "edges" in n] == [
-        n for n in summary["notes"] if "edges" in n
-    ]
+    assert [note for note in notes if "edges" in note] == edges != []
     y, classes = ordspan.brackets([spelled(*ends) for ends in ENDS])
     assert classes.tolist() == BANDS
     assert model.score(pl.DataFrame({"size": SIZE}), y) == model.score(pl.read_csv(written))
@@ -94,32 +85,27 @@ def test_answers_come_back_in_the_same_units(written, two_columns, tmp_path):
     table = pl.read_csv(out)
     assert set(table["prediction"]) <= set(BANDS)
     assert [f"P({band})" for band in BANDS] == [c for c in table.columns if c.startswith("P(")]
-    amounts = {None, "25k", "40k", "50k", "75k", "100k"}
-    assert {*table["lower"]} | {*table["upper"]} <= amounts
     ranges = model.predict_interval(pl.DataFrame({"size": SIZE}))
     edges = [None, "25k", "40k", "50k", "75k", "100k", None]
     for low, high, (first, last) in zip(table["lower"], table["upper"], ranges, strict=True):
         assert low == edges[BANDS.index(first)]
         assert high == edges[BANDS.index(last) + 1]
     # what predict writes can be read as labels again
-    graded = str(tmp_path / "graded.csv")
+    graded = tmp_path / "graded.csv"
     table.with_columns(pl.Series("size", SIZE)).write_csv(graded)
     found = ordspan.evaluate_files(graded, tmp_path / "m", lower="lower", upper="upper")
-    assert found["rows"] == 400
-    assert found["mae"] == 0.0
+    assert (found["rows"], found["mae"]) == (400, 0.0)
     assert "75k to 100k" in said("info", tmp_path / "m")
-    same = [
-        ordspan.evaluate_files(written, tmp_path / "m"),
-        ordspan.evaluate_files(two_columns, tmp_path / "m", lower="low", upper="high"),
-    ]
-    assert same[0]["mae"] == same[1]["mae"] < 0.3
+    one = ordspan.evaluate_files(written, tmp_path / "m")
+    two = ordspan.evaluate_files(two_columns, tmp_path / "m", lower="low", upper="high")
+    assert one["mae"] == two["mae"] < 0.3
 
 
 def test_edges_choose_the_bands_and_brackets_widen_to_them(written, tmp_path):
     how = ("--label", "income", "--brackets", "--edges", "30k,$60k")
-    model, summary = trained(tmp_path, written, *how)
+    model, notes = trained(tmp_path, written, *how)
     assert model.classes_.tolist() == ["under 30k", "30k to 60k", "60k or more"]
-    assert any("widened" in note for note in summary["notes"])
+    assert any("widened" in note for note in notes)
     in_python = ordspan.train_files(
         written, tmp_path / "n", label="income", brackets=True, edges=[30_000, 60_000]
     )
@@ -129,64 +115,60 @@ def test_edges_choose_the_bands_and_brackets_widen_to_them(written, tmp_path):
 def test_a_pipe_needs_edges(written, tmp_path):
     words = ["train", "-", "--format", "csv", "--label", "income", "--brackets"]
     words += ["--model", tmp_path / "m"]
-    rows = Path(written).read_text(encoding="utf-8")
+    rows = written.read_bytes()
     assert "--edges" in said(*words, code=1, input=rows)
     found = summary(*words, "--edges", "25k,50k", input=rows)
     assert found["classes"] == ["under 25k", "25k to 50k", "50k or more"]
 
 
-def test_labels_that_look_like_amounts_name_the_option(written, tmp_path):
-    printed = refused(tmp_path, written, "--label", "income")
-    assert "look like brackets of amounts: give brackets=True" in printed
-    ages = write(tmp_path / "ages.csv", age=["18-29", "30-44", "45-60", "> 60"] * 100)
-    printed = refused(tmp_path, ages, "--label", "age")
-    assert "look like brackets of amounts: give brackets=True" in " ".join(printed.split())
-    model, _ = trained(tmp_path, ages, "--label", "age", "--brackets")
-    assert model.classes_.tolist() == ["under 30", "30 to 45", "45 to 60", "60 or more"]
+AGES, PAY = ["18-29", "30-44", "45-60", "> 60"], ["under 70k", "70-90k", "90-140k", "under 90k"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "message", "bands"),
+    [
+        ([spelled(*ends) for ends in ENDS], (), "look like brackets of amounts: give", BANDS),
+        (AGES * 100, (), "look like brackets", ["under 30", "30 to 45", "45 to 60", "60 or more"]),
+        (PAY * 100, ("--grades", "under 70k,70-90k,90-140k"), "", ["under 70k", "70k to 90k"]),
+    ],
+)
+def test_labels_that_look_like_amounts_name_the_option(labels, more, message, bands, tmp_path):
+    path = write(tmp_path / "a.csv", label=labels)
+    printed = refused(tmp_path, path, "--label", "label", *more)
+    assert message in printed
+    assert "(--brackets)" in printed
+    model, _ = trained(tmp_path, path, "--label", "label", "--brackets")
+    assert model.classes_[: len(bands)].tolist() == bands
 
 
 def test_two_columns_that_look_like_amounts_name_the_option(two_columns, tmp_path):
-    ends = ("--lower", "low", "--upper", "high")
-    printed = refused(tmp_path, two_columns, *ends)
-    assert "'low' and 'high' are never equal" in printed
+    printed = refused(tmp_path, two_columns, *TWO)
+    assert "two.csv: 'low' and 'high' are never equal" in printed
     assert "(--brackets)" in printed
     assert "--grades 0,25000,40000" in printed
-    without_label = Path(two_columns).read_text().replace("\n", "\n0.5,,\n", 1)
-    Path(two_columns).write_text(without_label)
-    assert "(--brackets)" in refused(tmp_path, two_columns, *ends)
-    model, _ = trained(tmp_path, two_columns, *ends, "--grades", "0,25000,40000,50000,75000,100000")
+    two_columns.write_text(two_columns.read_text().replace("\n", "\n0.5,,\n", 1))  # no label
+    assert "(--brackets)" in refused(tmp_path, two_columns, *TWO)
+    model, _ = trained(tmp_path, two_columns, *TWO, "--grades", "0,25000,40000,50000,75000,100000")
     assert model.classes_[0] == 0
 
 
 @pytest.mark.parametrize("widest", [1, 3, 40])
-@pytest.mark.parametrize("n_grades", [5, 10, 100])
+@pytest.mark.parametrize("n_grades", [5, 10, 20, 100])
 def test_ranges_of_whole_grades_are_not_taken_for_amounts(n_grades, widest, tmp_path):
     rng = np.random.default_rng(0)
     low = rng.integers(1, n_grades, 400)  # no label is exact
     high = np.minimum(low + rng.integers(1, widest + 1, 400), n_grades)
     path = write(tmp_path / "a.csv", low=low, high=high)
-    assert len(trained(tmp_path, path, "--lower", "low", "--upper", "high")[1]["classes"]) > 3
+    assert len(trained(tmp_path, path, *TWO)[0].classes_) > 3
     ordspan.OrdinalPA().fit(SIZE.reshape(-1, 1), np.column_stack([low, high]))
 
 
-def test_a_bracket_beside_listed_grades_names_the_option(tmp_path):
-    path = write(tmp_path / "a.csv", pay=["under 70k", "70-90k", "90-140k", "under 90k"] * 100)
-    grades = "under 70k,70-90k,90-140k"
-    printed = refused(tmp_path, path, "--label", "pay", "--grades", grades)
-    assert "--brackets" in printed
-    model, _ = trained(tmp_path, path, "--label", "pay", "--brackets")
-    assert model.classes_.tolist() == ["under 70k", "70k to 90k", "90k or more"]
-
-
-def test_options_that_contradict_each_other_are_refused(written, tmp_path):
-    for words in (
-        ("--edges", "1k", "--grades", "a,b"),
-        ("--cut", "5", "--brackets"),
-        ("--edges", "cheap"),
-        ("--cut", "1"),
-        ("--ratings", "size"),
-    ):
-        refused(tmp_path, written, "--label", "income", *words)
+@pytest.mark.parametrize(
+    "words",
+    ["--edges 1k --grades a,b", "--cut 5 --brackets", "--edges cheap", "--cut 1", "--ratings size"],
+)
+def test_options_that_contradict_each_other_are_refused(words, written, tmp_path):
+    refused(tmp_path, written, "--label", "income", *words.split())
 
 
 @pytest.mark.parametrize("how", [(), ("--edges", "25k,50k")])
@@ -202,32 +184,29 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(how, written, tmp_path):
 # -- measurements --------------------------------------------------------------------------------
 
 
+def counts_of_grades(path, tmp_path, cut):
+    """Rows of each grade, after training with labels that are cut."""
+    model, _ = trained(tmp_path, path, "--label", "gpa", "--cut", cut)
+    confusion = ordspan.evaluate_files(path, tmp_path / "m")["confusion"]
+    return model.classes_.tolist(), np.sum(confusion, axis=1).tolist()
+
+
 def test_measurements_are_refused_until_they_are_cut(tmp_path):
     grade = (2 + INCOME / 50_000).round(2)
     path = write(tmp_path / "a.csv", gpa=grade)
-    printed = refused(tmp_path, path, "--label", "gpa")
-    assert "--cut 5 for fifths, or --cut 3.4,3.8,4.2" in printed
-    model, _ = trained(tmp_path, path, "--label", "gpa", "--cut", "2.5,3,4")
-    assert model.classes_.tolist() == ["under 2.5", "2.5 to 3", "3 to 4", "4 or more"]
-    found = ordspan.evaluate_files(path, tmp_path / "m")
-    truth = np.searchsorted([2.5, 3, 4], grade, "right") + 1
-    assert np.sum(found["confusion"], axis=1).tolist() == np.bincount(truth)[1:].tolist()
+    assert "--cut 5 for fifths, or --cut 3.4,3.8,4.2" in refused(tmp_path, path, "--label", "gpa")
+    bands, counts = counts_of_grades(path, tmp_path, "2.5,3,4")
+    assert bands == ["under 2.5", "2.5 to 3", "3 to 4", "4 or more"]
+    assert counts == np.bincount(np.searchsorted([2.5, 3, 4], grade, "right")).tolist()
+    path = write(tmp_path / "b.csv", gpa=2 + INCOME / 50_000)
+    assert counts_of_grades(path, tmp_path, "5")[1] == [80] * 5
 
 
 def test_a_decimal_comma_is_no_sign_between_thousands(tmp_path):
     rows = "".join(f"{x};{3 + x:.3f}\n" for x in SIZE).replace(".", ",")
     (tmp_path / "a.csv").write_text("size;gpa\n" + rows)
-    trained(tmp_path, tmp_path / "a.csv", "--label", "gpa", "--cut", "2.5,3.5")
-    found = ordspan.evaluate_files(tmp_path / "a.csv", tmp_path / "m")
     truth = np.bincount(np.searchsorted([2.5, 3.5], (3 + SIZE).round(3), "right"))
-    assert np.sum(found["confusion"], axis=1).tolist() == truth.tolist()
-
-
-def test_a_single_number_cuts_into_equal_parts(tmp_path):
-    path = write(tmp_path / "a.csv", gpa=2 + INCOME / 50_000)
-    trained(tmp_path, path, "--label", "gpa", "--cut", "5")
-    found = ordspan.evaluate_files(path, tmp_path / "m")
-    assert np.sum(found["confusion"], axis=1).tolist() == [80] * 5
+    assert counts_of_grades(tmp_path / "a.csv", tmp_path, "2.5,3.5")[1] == truth.tolist()
 
 
 # -- judges --------------------------------------------------------------------------------------
@@ -242,9 +221,9 @@ def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
     lists = [f"[{', '.join(cell for cell in row if cell)}]" for row in cells.T]
     tall = write(tmp_path / "tall.csv", votes=lists)
     names = ",".join(f"judge {k}" for k in range(8))
-    model, summary = trained(tmp_path, wide, "--ratings", names)
-    assert "1 row without a label was left out" in summary["notes"]
-    other, _ = trained(tmp_path, tall, "--ratings", "votes", "--overwrite")
+    other, _ = trained(tmp_path, tall, "--ratings", "votes")
+    model, notes = trained(tmp_path, wide, "--ratings", names)
+    assert "1 row without a label was left out" in notes
     assert model.thresholds.tolist() == other.thresholds.tolist()
     y = ordspan.from_ratings(np.where(gaps, np.nan, votes).T[1:], classes=model.classes_)
     rows = pl.DataFrame({"size": SIZE[1:]})
@@ -256,12 +235,10 @@ def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
 @pytest.mark.parametrize("more", [(), ("--grades", "-2..3"), ("--brackets",)])
 def test_a_label_of_lists_names_the_option(more, tmp_path):
     votes = RNG.integers(-2, 4, (400, 5)).tolist()
-    path = write(tmp_path / "a.csv", votes=[votes[0], "", *votes[2:]])
+    path = write(tmp_path / "a.csv", votes=[str(votes[0]), "", *map(str, votes[2:])])
     printed = refused(tmp_path, path, "--label", "votes", *more)
-    assert (
-        "if these are the ratings of several people, give ratings=['votes'] (--ratings votes)"
-        in printed
-    )
+    assert "a.csv: column 'votes' holds lists such as" in printed
+    assert "ratings of several people, give ratings=['votes'] (--ratings votes)" in printed
     assert "skip" not in printed
     trained(tmp_path, path, "--ratings", "votes")
     printed = said("evaluate", path, "--model", tmp_path / "m", "--label", "votes", code=1)
@@ -281,9 +258,8 @@ def test_a_label_of_lists_names_the_option(more, tmp_path):
     ],
 )
 def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path):
-    grades = np.digitize(SIZE, [-1, 0, 1]).astype(object)
-    grades[:40] = odd
-    path = write(tmp_path / "a.csv", grade=grades)
+    grades = np.digitize(SIZE, [-1, 0, 1]).astype(str)
+    path = write(tmp_path / "a.csv", grade=[odd] * 40 + grades[40:].tolist())
     printed = refused(tmp_path, path, "--label", "grade")
     assert message in printed
     assert "--grades" in printed
@@ -299,6 +275,7 @@ def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path
 
 EARNED = "How much total combined money did all members of your HOUSEHOLD earn last year?"
 FIVE_BANDS = ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or more"]
+FOUR_BANDS = ["under 40k", "40k to 75k", "75k to 125k", "125k or more"]
 TEN = ["10k", "25k", "50k", "75k", "100k", "125k", "150k", "175k", "200k"]
 TEN_BANDS = ["under 10k", *(f"{a} to {b}" for a, b in pairwise(TEN)), "200k or more"]
 NO_ANSWER = ("--na", "Prefer not to answer,-")
@@ -311,9 +288,7 @@ SURVEYS = {
     "steak-risk-survey": (430, "Household Income", FIVE_BANDS),
     "thanksgiving-2015-poll-data": (889, EARNED, TEN_BANDS, *NO_ANSWER),
     "weather-check": (746, EARNED, TEN_BANDS, *NO_ANSWER),
-    "nonvoters_data": (
-        *(5836, "income_cat", ["under 40k", "40k to 75k", "75k to 125k", "125k or more"]),
-    ),
+    "nonvoters_data": (5836, "income_cat", FOUR_BANDS),
 }
 
 
@@ -330,16 +305,12 @@ def test_income_of_surveys(name, data_dir, tmp_path):
 
 @pytest.mark.parametrize("name", ["amazonReviewSnippets", "tweets"])
 def test_sentences_rated_by_twenty_people(name, data_dir, tmp_path):
-    tables = []
-    for kind in ("GroundTruth", "anonDataRatings"):
+    columns, path = {}, tmp_path / "rated.csv"
+    for column, kind, place in (("text", "GroundTruth", 2), ("judges", "anonDataRatings", 3)):
         text = (data_dir / "vader_raters" / f"{name}_{kind}.txt").read_bytes()
         lines = text.decode("utf-8-sig", errors="replace").splitlines()
-        tables.append([line.split("\t") for line in lines[:600]])
-    with open(tmp_path / "rated.csv", "w", newline="", encoding="utf-8") as file:
-        rows = zip(*tables, strict=True)
-        cells = ((truth[2], rated[3]) for truth, rated in rows)
-        csv.writer(file).writerows([("text", "judges"), *cells])
-    path = tmp_path / "rated.csv"
+        columns[column] = [line.split("\t")[place] for line in lines[:600]]
+    pl.DataFrame(columns).write_csv(path)
     model, _ = trained(tmp_path, path, "--ratings", "judges")
     assert model.classes_.tolist() == list(range(-4, 5))
     found = summary("evaluate", path, "--model", tmp_path / "m")

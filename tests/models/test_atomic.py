@@ -1,12 +1,12 @@
 """Files appear whole or not at all, whoever writes them at the same time or is killed."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
-from ordspan.models.atomic import check_can_write, opened_atomically, write_atomically
+from ordspan.models.atomic import check_can_write, opened_atomically, sole_writer, write_atomically
+from ordspan.tables.rows import FileError
+from processes import start
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, modes and kills of POSIX")
 WRITER = """
@@ -20,23 +20,22 @@ with opened_atomically(Path(sys.argv[1])) as file:
 """
 
 
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @posix
 def test_a_killed_process_leaves_the_old_file_and_a_partial_one(tmp_path):
-    path, pipe = tmp_path / "file", subprocess.PIPE
+    path = tmp_path / "file"
     path.write_bytes(b"old")
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+    with start(path, code=WRITER) as process:
         assert process.stdout.readline() == "begun\n"
         process.kill()
-    assert path.read_bytes() == b"old"
     (left,) = tmp_path.glob("file.*.partial")
+    assert contents(tmp_path).keys() == {"file", left.name}
+    assert path.read_bytes() == b"old"
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
-    assert names(tmp_path) == ["file", left.name]
 
 
 def test_of_two_writers_at_once_the_last_one_wins(tmp_path):
@@ -45,8 +44,7 @@ def test_of_two_writers_at_once_the_last_one_wins(tmp_path):
         for _ in range(3):
             last.write(b"l" * 100_000)
             first.write(b"f" * 70_000)
-    assert path.read_bytes() == b"l" * 300_000
-    assert names(tmp_path) == ["file"]
+    assert contents(tmp_path) == {"file": b"l" * 300_000}
 
 
 @posix
@@ -59,8 +57,18 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path, there):
     link.symlink_to(target)
     write_atomically(link, b"new")
     assert link.is_symlink()
-    assert target.read_bytes() == b"new"
-    assert names(target.parent) == ["v1"]
+    assert contents(target.parent) == {"v1": b"new"}
+
+
+@posix
+def test_two_links_to_one_model_have_one_writer_and_an_error_lets_go(tmp_path):
+    links = [tmp_path / "a", tmp_path / "b"]
+    for link in links:
+        link.symlink_to(tmp_path / "model")
+    busy = pytest.raises(FileError, match="trained by another process")
+    with busy, sole_writer(links[0]), sole_writer(links[1]):
+        pass
+    assert sorted(tmp_path.iterdir()) == links
 
 
 @posix
@@ -70,19 +78,23 @@ def test_a_name_that_just_fits_is_written_with_the_usual_permissions(tmp_path):
     write_atomically(path, b"whole")
     usual.touch()
     assert path.stat().st_mode == usual.stat().st_mode
-    assert names(tmp_path) == ["usual", path.name]
+    assert contents(tmp_path) == {"usual": b"", path.name: b"whole"}
 
 
-def test_what_cannot_be_written_is_refused_beforehand_in_words_of_the_user(tmp_path):
-    missing, file = tmp_path / "missing", tmp_path / "file"
-    file.touch()
-    with pytest.raises(OSError, match=r"cannot be written \(File name too long\); choose another"):
-        check_can_write(tmp_path / ("x" * 256))
-    with pytest.raises(NotADirectoryError, match="cannot be written"):
-        check_can_write(file / "model")
-    with pytest.raises(FileNotFoundError, match=f"{missing}/model: cannot be written"):
-        write_atomically(missing / "model", b"")
-    assert names(tmp_path) == ["file"]
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("x" * 256, OSError, r"cannot be written \(File name too long\); choose another"),
+        ("file/model", NotADirectoryError, "file/model: cannot be written"),
+        ("missing/model", FileNotFoundError, "missing/model: cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_beforehand(tmp_path, name, error, message):
+    (tmp_path / "file").touch()
+    for write in (check_can_write, lambda path: write_atomically(path, b"")):
+        with pytest.raises(error, match=message):
+            write(tmp_path / name)
+    assert contents(tmp_path) == {"file": b""}
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
@@ -96,7 +108,6 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, er
         monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(error), opened_atomically(path) as file:  # noqa: PT012
         file.write(b"new")
-        assert len(names(tmp_path)) == 2
         if error is not OSError:
             fail()
-    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+    assert contents(tmp_path) == {"file": b"old"}
