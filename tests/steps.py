@@ -8,8 +8,13 @@ import quadprog
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ordspan.core import exact
-from ordspan.learners import LinearLearner
+from ordspan.learners import (
+    KernelLearner,
+    LinearLearner,
+    MulticlassPALearner,
+    PerceptronLearner,
+    PRankLearner,
+)
 
 VARIANTS = ("PA", "PA-I", "PA-II")
 NO_ORDER = np.empty(0, dtype=np.intp)
@@ -34,15 +39,29 @@ def softness_and_cap(variant, C):
     return {"PA": (1.0, inf), "PA-I": (1.0, C), "PA-II": (1.0 + 0.5 / C, inf)}[variant]
 
 
+def make_learner(name, n_features, n_classes, C=0.3):
+    """One of each kind: "PA", "PA-I averaged", "PA-II balanced", "PA sca", "MC-PA", "PRank" etc."""
+    rule, *options = name.split()
+    shape = n_features, n_classes
+    if rule == "kernel":
+        return KernelLearner(*shape, "PA-I", C, average=True, gamma=0.4, budget=30)
+    if rule in ("PRank", "perceptron"):
+        return (PRankLearner if rule == "PRank" else PerceptronLearner)(*shape)
+    if rule.startswith("MC-"):
+        return MulticlassPALearner(*shape, rule.removeprefix("MC-"), C)
+    solver = "sca" if "sca" in options else "exact"
+    how = {"average": "averaged" in options, "balanced": "balanced" in options, "solver": solver}
+    return LinearLearner(*shape, rule, C, **how)
+
+
 def run(step, theta, score, sq_norm, lower, upper, softness, cap):
-    """Pull, new thresholds and whether anything was violated, by the exact step."""
+    """Pull and new thresholds by the exact step."""
     model = LinearLearner(1, theta.size + 1).model
     model.edges[1:-1] = theta
-    passive = exact.satisfied.py_func(model.edges, score, lower, upper)
     pull, finite = step(model, float(score), float(sq_norm), lower, upper, softness, cap)
     assert finite
     assert model.edges[[0, -1]].tolist() == [-inf, inf]
-    return pull, model.edges[1:-1], not passive
+    return pull, model.edges[1:-1]
 
 
 def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):
@@ -72,12 +91,13 @@ def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):
     return new
 
 
-def stream(n_rows, n_features, n_classes, seed=0, scale=1.0):
+def stream(n_rows, n_features, n_classes, seed=0, scale=1.0, zeros=0.0):
     """Rows in eighths (their sums are exact) with a mix of exact, interval and open labels."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n_rows, n_features)) * 8) / 8 * scale
     lower = rng.integers(1, n_classes + 1, n_rows)
     upper = np.where(rng.random(n_rows) < 0.5, lower, rng.integers(lower, n_classes + 1))
+    X[rng.random(X.shape) < zeros] = 0.0
     return X, lower, upper
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import naive
 from ordspan.core import multiclass
-from ordspan.learners import MulticlassPALearner
 from steps import BRIEF, THOROUGH, VARIANTS, both, levels
 
 each_variant = pytest.mark.parametrize("variant", VARIANTS)
@@ -98,26 +97,3 @@ def test_the_step_is_its_slow_twin(step, variant, trial):
     pulls = pulls_of(step, scores, sq_norm, lower, upper, variant, C)
     atol = 1e-11 * (1 + np.abs(scores).max()) / (sq_norm or 1.0)
     np.testing.assert_allclose(pulls, twin, rtol=0, atol=atol)
-
-
-@each_variant
-def test_equal_rivals_move_equally_to_the_bit(variant):
-    scores = np.array([0.3, 0.7, 0.7, 0.1, 0.7])
-    pulls = pulls_of(multiclass.class_step, scores, 0.9, 1, 1, variant, 0.2)
-    assert pulls[1] == pulls[2] == pulls[4] < 0
-    assert -pulls[1:].sum() == pytest.approx(pulls[0], rel=1e-14)
-
-
-def test_a_row_too_short_to_act_on_counts_as_zero_and_one_too_long_is_refused():
-    for variant in VARIANTS:
-        learner = MulticlassPALearner(2, 3, variant)
-        for tiny in (0.0, 1e-160, 5e-324):
-            assert learner.learn_one([tiny, 0.0], 3) == 1
-        assert (learner.n_trials, learner.n_updates) == (3, 0)
-        assert not learner.weights.any()
-    learner = MulticlassPALearner(1, 2, "PA")
-    learner.model.weights[:] = 0.0, 1e200
-    before = learner.state.tobytes()
-    with pytest.raises(ValueError, match="overflow"):
-        learner.learn_one([1e110], 1)
-    assert learner.state.tobytes() == before

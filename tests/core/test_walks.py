@@ -5,21 +5,12 @@ import pytest
 
 import naive
 from ordspan.core import exact, state
-from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
-from steps import VARIANTS, by_quadprog, stream
+from ordspan.learners import LinearLearner
+from steps import VARIANTS, by_quadprog, make_learner, stream
 
-LEARNERS = {
-    **{v: lambda *shape, v=v: LinearLearner(*shape, v, 0.5) for v in VARIANTS},
-    **{f"{v} sca": lambda *s, v=v: LinearLearner(*s, v, 0.5, solver="sca") for v in VARIANTS},
-    "PRank": PRankLearner,
-    "perceptron": PerceptronLearner,
-    **{f"MC-{v}": lambda *shape, v=v: MulticlassPALearner(*shape, v, 0.5) for v in VARIANTS},
-}
-BALANCED = {
-    f"{v} balanced": lambda *s, v=v: LinearLearner(*s, v, 0.5, True, balanced=True)
-    for v in VARIANTS
-}
-WITH_THRESHOLDS = [name for name in LEARNERS if name != "perceptron" and "MC-" not in name]
+WITH_THRESHOLDS = [*VARIANTS, *(f"{v} sca" for v in VARIANTS), "PRank"]
+BALANCED = [f"{v} averaged balanced" for v in VARIANTS]
+LEARNERS = [*WITH_THRESHOLDS, "perceptron", *(f"MC-{v}" for v in VARIANTS)]
 
 
 def twin(name, *rows, **options):
@@ -33,7 +24,7 @@ def test_a_walk_is_the_plain_numpy_stream(name, weighted):
     """Sample weights scale the step of each row."""
     rows = stream(300, 3, 5, scale=0.25)  # short rows, on which SCA-I settles
     weight = np.random.default_rng(3).integers(0, 5, 300) / 2 if weighted else None
-    learner, expected = LEARNERS[name](3, 5), twin(name, *rows, sample_weight=weight)
+    learner, expected = make_learner(name, 3, 5, C=0.5), twin(name, *rows, sample_weight=weight)
     predicted = learner.learn_many(*rows, sample_weight=weight, predict=True)
     np.testing.assert_allclose(learner.weights, expected.weights, rtol=0, atol=1e-9)
     np.testing.assert_allclose(learner.thresholds, expected.thresholds, rtol=0, atol=1e-9)
@@ -77,7 +68,7 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     decades = (-6, -1) if name in ("PA sca", "PA-II sca") else (-6, 6)
     X, lower, upper = hard_stream(20_000, n_features, n_classes, decades)
     weight = np.random.default_rng(0).exponential(size=20_000)
-    learner = (LEARNERS | BALANCED)[name](n_features, n_classes)
+    learner = make_learner(name, n_features, n_classes, C=0.5)
     for start in range(0, 20_000, 50):  # look often: disorder may heal
         rows = slice(start, start + 50)
         weights = weight[rows] if start % 200 else None

@@ -75,7 +75,7 @@ def test_no_feasible_printed_step_is_smaller_than_the_exact_one(trial):
     pull, new, _ = printed(*trial[:5])
     if naive.losses(new, score + pull * sq_norm, lower, upper).sum() > 1e-9 * size:
         return  # see test_the_printed_sca_can_leave_a_loss
-    smallest = sq_move(*run(exact.exact_step, *trial[:5], 1.0, inf)[:2])
+    smallest = sq_move(*run(exact.exact_step, *trial[:5], 1.0, inf))
     assert smallest <= sq_move(pull, new) * (1 + 1e-9) + 1e-9 * size**2
 
 
@@ -106,7 +106,7 @@ def test_the_printed_sca_can_leave_a_loss():
     _, printed = naive.sca_hard(theta, 0.0, 0.0, 4, 4)
     assert printed.tolist() == [0.0, -1.0, -1.0, 1.0, 10.0]
     assert naive.losses(printed, 0.0, 4, 4).tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
-    _, right, _ = run(exact.exact_step, theta, 0.0, 0.0, 4, 4, 1.0, inf)
+    _, right = run(exact.exact_step, theta, 0.0, 0.0, 4, 4, 1.0, inf)
     assert naive.losses(right, 0.0, 4, 4).sum() == 0
 
 
