@@ -186,15 +186,6 @@ def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
     check_sound(grown)
 
 
-def test_the_ranges_of_a_batch_hold_the_median_where_thresholds_say_another_rank():
-    stream = rows(2000)
-    known = Calibration(4).fit(*stream, thresholds=[5.0, 6.0, 7.0])  # far too high: all are rank 1
-    low, high = known.ranges(stream[0], 0.5)
-    medians = known.predict(stream[0])
-    assert (medians > 1).any()
-    assert ((low <= medians) & (medians <= high)).all()
-
-
 def test_learning_returns_the_median_of_the_calibration_of_that_moment():
     rng = np.random.default_rng(0)
     X, order = rng.normal(size=(300, 3)), rng.permutation(300)

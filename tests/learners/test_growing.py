@@ -6,35 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ordspan.learners import (
-    KernelLearner,
-    LinearLearner,
-    MulticlassPALearner,
-    PerceptronLearner,
-    PRankLearner,
-)
+from ordspan.learners import KernelLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
+from steps import VARIANTS, make_learner
 
 K = 5
 NARROW, WIDE = 4, 9
-VARIANTS = ("PA", "PA-I", "PA-II")
-
-
-def maker(kind, *settings, **options):
-    return lambda d: kind(d, K, *settings, **options)
-
-
-WITH_RANKS = {
-    f"{v}{' balanced' * b}{' averaged' * a}": maker(LinearLearner, v, 0.3, a, balanced=b)
-    for v, b, a in itertools.product(VARIANTS, (False, True), (False, True))
-} | {"PRank": maker(PRankLearner)}
-WIDENED = WITH_RANKS | {
-    "PA-I sca": maker(LinearLearner, "PA-I", 0.3, solver="sca"),
-    "PA-I sca averaged": maker(LinearLearner, "PA-I", 0.3, True, solver="sca"),
-    "perceptron": maker(PerceptronLearner),
-    **{f"MC-{v}": maker(MulticlassPALearner, v, 0.3) for v in VARIANTS},
-}
-each_widened = pytest.mark.parametrize("make", WIDENED.values(), ids=WIDENED)
-each_with_ranks = pytest.mark.parametrize("make", WITH_RANKS.values(), ids=WITH_RANKS)
+OPTIONS = ("", " balanced", " averaged", " balanced averaged")
+WITH_RANKS = [*map("".join, itertools.product(VARIANTS, OPTIONS)), "PRank"]
+OTHERS = ["PA-I sca", "PA-I sca averaged", "perceptron", *(f"MC-{v}" for v in VARIANTS)]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +27,13 @@ def data():
     return X, ranks, np.where(rng.random(300) < 0.6, ranks, rng.integers(ranks, K + 1))
 
 
-@each_widened
+@pytest.mark.parametrize("name", [*WITH_RANKS, *OTHERS])
 @pytest.mark.parametrize("form", [sp.csr_array, np.asarray])
-def test_widened_is_as_if_the_features_had_been_there(make, data, form):
+def test_widened_is_as_if_the_features_had_been_there(name, data, form):
     """To the bit if the rows are sparse; the order of a dense sum depends on its length."""
     X, lower, upper = data
     first, second = slice(0, 150), slice(150, 300)
-    narrow, full = make(NARROW), make(WIDE)
+    narrow, full = make_learner(name, NARROW, K), make_learner(name, WIDE, K)
     narrow.learn_many(form(X[first, :NARROW]), lower[first], upper[first])
     full.learn_many(form(X[first]), lower[first], upper[first])
     before, grown = narrow.state.tobytes(), narrow.with_features(WIDE)
@@ -72,11 +51,11 @@ def test_widened_is_as_if_the_features_had_been_there(make, data, form):
         narrow.with_features(3)
 
 
-@each_with_ranks
+@pytest.mark.parametrize("name", WITH_RANKS)
 @pytest.mark.parametrize("rank", range(1, K + 2))
-def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(make, data, rank):
+def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(name, data, rank):
     X, ranks, _ = data
-    learner = make(WIDE)
+    learner = make_learner(name, WIDE, K)
     learner.learn_many(X, ranks)
     before, old = learner.state.tobytes(), learner.predict_many(X)
     grown = learner.with_rank(rank)

@@ -1,4 +1,4 @@
-"""The learner in dual form: the linear learner by another way, the optimum in feature space.
+"""The learner in dual form: its slow twin, the optimum in feature space, and the budget.
 
 test_linear.py holds what it shares with the other learners.
 """
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 import naive
-from ordspan.learners import KernelLearner, LinearLearner
+from ordspan.learners import KernelLearner
 from steps import VARIANTS, by_quadprog, softness_and_cap
 
 K, D = 5, 3
@@ -29,15 +29,12 @@ def gram(name, A, B):
     return pairwise_kernels(A, B, metric=name, **{key: CONSTANTS[key] for key in USED[name]})
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, D))
-    X[rng.random(X.shape) < 0.2] = 0.0
-    X[50:55] = 0.0, 0.5, 1.0  # the same row again and again
-    lower = rng.integers(1, K + 1, len(X))
-    upper = np.where(rng.random(len(X)) < 0.6, lower, rng.integers(lower, K + 1))
-    return X, lower, upper
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, D))
+X[RNG.random(X.shape) < 0.2] = 0.0
+X[50:55] = 0.0, 0.5, 1.0  # the same row again and again
+LOWER = RNG.integers(1, K + 1, len(X))
+UPPER = np.where(RNG.random(len(X)) < 0.6, LOWER, RNG.integers(LOWER, K + 1))
 
 
 def make(kernel="rbf", variant="PA-I", average=True, **options):
@@ -71,55 +68,40 @@ def test_the_exponential_is_right_to_the_last_digits_and_one_at_zero():
     assert learner.latent([[1e9]])[0] == pytest.approx(0, abs=1e-300)
 
 
-# -- the same ranker by other ways ---------------------------------------------------------------
-
-
-@each_variant
-@averaged_or_not
-def test_linear_kernel_is_the_linear_learner(data, variant, average):
-    X, lower, upper = data
-    dual = make("linear", variant, average)
-    primal = LinearLearner(D, K, variant, 0.3, average)
-    options = {"sample_weight": np.arange(len(X)) % 3 / 2, "predict": True}
-    for _ in range(2):
-        ranks = [learner.learn_many(X, lower, upper, **options) for learner in (dual, primal)]
-        np.testing.assert_array_equal(*ranks)
-        for part in ("weights", "thresholds"):
-            expected = getattr(primal, part)
-            np.testing.assert_allclose(getattr(dual, part), expected, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(dual.latent(X), primal.latent(X), rtol=0, atol=1e-9)
-    assert (dual.n_trials, dual.n_updates) == (primal.n_trials, primal.n_updates)
-    one_by_one = [dual.predict_one(x) for x in X]
-    np.testing.assert_array_equal(one_by_one, primal.predict_many(X))
+# -- steps ---------------------------------------------------------------------------------------
 
 
 @each_variant
 @averaged_or_not
 @pytest.mark.parametrize("name", USED)
-def test_the_compiled_walk_is_its_slow_twin(data, name, variant, average):
+def test_the_compiled_walk_is_its_slow_twin(name, variant, average):
     # without the repeated rows, which PA puts on a threshold: rounding decides their rank
-    X, lower, upper = (np.delete(part, slice(51, 55), axis=0) for part in data)
+    once = np.delete(np.arange(150), slice(51, 55))
+    rows, lower, upper = X[once], LOWER[once], UPPER[once]
     asked = np.random.default_rng(2).normal(size=(30, D))
-    strengths = np.full(len(X), 0.3)
-    strengths[::7] = 0.0
-    settings = variant, strengths, average, K
-    expected = naive.learn_kernel(gram(name, X, X), lower, upper, *settings)
+    weight = np.arange(len(rows)) % 4 / 2
+    settings = variant, 0.3 * weight, average, K
+    expected = naive.learn_kernel(gram(name, rows, rows), lower, upper, *settings)
     learner = make(name, variant, average)
-    ranks = learner.learn_many(X, lower, upper, sample_weight=strengths / 0.3, predict=True)
+    ranks = learner.learn_many(rows, lower, upper, sample_weight=weight, predict=True)
     np.testing.assert_array_equal(ranks, expected.predicted)
-    scores = gram(name, asked, X) @ expected.weights
+    scores = gram(name, asked, rows) @ expected.weights
     np.testing.assert_allclose(learner.latent(asked), scores, rtol=0, atol=1e-8)
     np.testing.assert_allclose(learner.thresholds, expected.thresholds, rtol=0, atol=1e-9)
+    counts = np.count_nonzero(weight), expected.n_updates
+    assert (learner.n_trials, learner.n_updates) == counts
+    if name == "linear":
+        weights = expected.weights @ rows
+        np.testing.assert_allclose(learner.weights, weights, rtol=0, atol=1e-9)
 
 
 @each_variant
 @pytest.mark.parametrize("name", ["rbf", "poly"])
-def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(data, name, variant):
-    X, lower, upper = data
+def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(name, variant):
     learner = make(name, variant, average=False)
     for i in range(60):
         before, theta, new = learner.latent(X), learner.thresholds, learner.thresholds
-        values, low, high = gram(name, X, X[i : i + 1])[:, 0], int(lower[i]), int(upper[i])
+        values, low, high = gram(name, X, X[i : i + 1])[:, 0], int(LOWER[i]), int(UPPER[i])
         if low > 1 or high < K:
             limits = softness_and_cap(variant, 0.3)
             new = by_quadprog(theta, before[i], values[i], low, high, *limits)
@@ -132,12 +114,11 @@ def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(data
 # -- support vectors and the budget --------------------------------------------------------------
 
 
-def test_only_rows_with_a_coefficient_are_kept_and_each_once(data):
-    X, lower, upper = data
+def test_only_rows_with_a_coefficient_are_kept_and_each_once():
     for average in (False, True):
         learner = make(average=average)
         for _ in range(3):
-            learner.learn_many(X, lower, upper)
+            learner.learn_many(X, LOWER, UPPER)
         assert learner.dual_coef.all()
         assert len(np.unique(learner.support_vectors, axis=0)) == learner.n_support < len(X)
     easy = make()
@@ -174,15 +155,12 @@ def test_a_budget_holds_and_thresholds_stay_sorted_to_the_bit(average, variant):
 
 @each_variant
 @averaged_or_not
-def test_the_vector_that_goes_is_replaced_by_its_projection_at_the_least_cost(
-    data, average, variant
-):
+def test_the_vector_that_goes_is_replaced_by_its_projection_at_the_least_cost(average, variant):
     # the row just learned is projected onto, so its score stays where the free step puts it: the
     # budget is optimal in Wang & Vucetic's sense
-    X, lower, upper = data
     bound, free = make("rbf", variant, average, budget=10), make("rbf", variant, average)
     n_dropped = 0
-    for x, low, high in zip(X, lower, upper, strict=True):
+    for x, low, high in zip(X, LOWER, UPPER, strict=True):
         free.state = bound.state
         bound.learn_one(x, int(low), int(high))
         free.learn_one(x, int(low), int(high))
@@ -203,20 +181,6 @@ def test_the_vector_that_goes_is_replaced_by_its_projection_at_the_least_cost(
     assert n_dropped > 50
 
 
-@averaged_or_not
-def test_a_budget_ends_and_stays_finite_on_very_long_and_very_short_rows(average):
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(300, D)) * 10.0 ** rng.uniform(-90, 90, size=(300, 1))
-    learner = KernelLearner(D, K, "PA-I", 0.3, average, kernel="linear", budget=5)
-    for x, rank in zip(X, rng.integers(1, K + 1, len(X)), strict=True):
-        try:
-            learner.learn_one(x, int(rank))
-        except ValueError:  # its score overflows, and it changes nothing
-            continue
-        assert learner.n_support <= 5
-    assert np.isfinite(learner.thresholds).all()
-
-
 # -- bad input -----------------------------------------------------------------------------------
 
 
@@ -229,13 +193,12 @@ def test_a_budget_ends_and_stays_finite_on_very_long_and_very_short_rows(average
         ("poly", {"gamma": 1e150}, r"row 0: k\(x, x\) = inf must be positive and below 1e\+200"),
     ],
 )
-def test_a_row_under_which_the_kernel_is_none_is_refused(data, kernel, options, message):
-    X, lower, upper = data
+def test_a_row_under_which_the_kernel_is_none_is_refused(kernel, options, message):
     learner = make(kernel, **options)
     before = learner.state
     for matrix in (X[10:], sp.csr_array(X[10:])):
         with pytest.raises(ValueError, match=message):
-            learner.learn_many(matrix, lower[10:], upper[10:])
+            learner.learn_many(matrix, LOWER[10:], UPPER[10:])
     with pytest.raises(ValueError, match=message):
         learner.learn_one(X[10], 1)
     assert learner.state.tobytes() == before.tobytes()

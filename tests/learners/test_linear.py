@@ -12,41 +12,19 @@ from ordspan.learners import (
     PerceptronLearner,
     PRankLearner,
 )
+from steps import VARIANTS, make_learner, stream
 
 K = 5
 D = 6
-
-LEARNERS = {
-    "PA": lambda: LinearLearner(D, K, "PA"),
-    "PA-I": lambda: LinearLearner(D, K, "PA-I", 0.3),
-    "PA-II": lambda: LinearLearner(D, K, "PA-II", 0.3),
-    "PA-I averaged": lambda: LinearLearner(D, K, "PA-I", 0.3, average=True),
-    "PA-II balanced": lambda: LinearLearner(D, K, "PA-II", 0.3, average=True, balanced=True),
-    "PA-I sca": lambda: LinearLearner(D, K, "PA-I", 0.3, solver="sca"),
-    "PRank": lambda: PRankLearner(D, K),
-    "perceptron": lambda: PerceptronLearner(D, K),
-    "MC-PA": lambda: MulticlassPALearner(D, K, "PA"),
-    "MC-PA-I": lambda: MulticlassPALearner(D, K, "PA-I", 0.3),
-    "MC-PA-II": lambda: MulticlassPALearner(D, K, "PA-II", 0.3),
-    "kernel": lambda: KernelLearner(D, K, "PA-I", 0.3, average=True, gamma=0.4, budget=30),
-}
-each_learner = pytest.mark.parametrize("name", LEARNERS)
-
-
-@pytest.fixture(scope="module")
-def data():
-    """Rows that float32 holds exactly, a third of them zeros, and labels of every kind."""
-    rng = np.random.default_rng(0)
-    X = np.round(rng.normal(size=(240, D)) * 64) / 64
-    X[rng.random(X.shape) < 0.3] = 0
-    lower = rng.integers(1, K + 1, len(X))
-    upper = np.where(rng.random(len(X)) < 0.6, lower, rng.integers(lower, K + 1))
-    return X, lower, upper
+COMPILED = ["PA-I averaged", "PRank", "perceptron", "MC-PA-I"]
+OTHERS = ["PA-II averaged balanced", "PA-I sca", "MC-PA", "MC-PA-II", "kernel"]
+each_learner = pytest.mark.parametrize("name", [*VARIANTS, *COMPILED, *OTHERS])
+X, LOWER, UPPER = stream(240, D, K, zeros=0.3)
 
 
 def learned(name, X, lower, upper, **options):
     """Memory and predictions after one pass."""
-    learner = LEARNERS[name]()
+    learner = make_learner(name, D, K)
     predicted = learner.learn_many(X, lower, upper, predict=True, **options)
     return learner.state, predicted
 
@@ -74,70 +52,72 @@ def with_wide_indices(X):
     return csr
 
 
+def with_halves_backwards(X):
+    """Entries from right to left, each as two that are to be added up."""
+    csr = sp.csr_array(X[::-1])
+    entries = np.repeat(csr.data[::-1] / 2, 2), np.repeat(csr.indices[::-1], 2)
+    return sp.csr_array((*entries, 2 * (csr.nnz - csr.indptr[::-1])), shape=X.shape)
+
+
 STRIDES = {
     "Fortran order": np.asfortranarray,
     "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
     "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "negative strides": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "list of lists": lambda X: X.tolist(),
-    "big-endian": lambda X: X.astype(">f8"),
-    "objects": lambda X: X.astype(object),
+    **{dtype: lambda X, dtype=dtype: X.astype(dtype) for dtype in (">f8", "f2", "g", "O")},
 }
-SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix, sp.lil_array, with_wide_indices]
+FORMATS = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix, sp.lil_array]
+SPARSE = [*FORMATS, with_wide_indices, with_halves_backwards]
 FORMS = STRIDES | {kind.__name__: kind for kind in SPARSE} | {"float32": lambda X: X.astype("f4")}
 
 
 @each_learner
 @pytest.mark.parametrize("form", FORMS)
-def test_the_form_of_the_rows_does_not_matter(data, name, form):
+def test_the_form_of_the_rows_does_not_matter(name, form):
     """To the bit, whatever the stride; sparse and float32 rows are summed in another order."""
-    X, lower, upper = data
-    found = learned(name, FORMS[form](X), lower, upper)
-    assert_same(found, learned(name, X, lower, upper), 0.0 if form in STRIDES else rounding(name))
+    found = learned(name, FORMS[form](X), LOWER, UPPER)
+    assert_same(found, learned(name, X, LOWER, UPPER), 0.0 if form in STRIDES else rounding(name))
 
 
 @each_learner
 @pytest.mark.parametrize("sparse", [False, True])
-def test_row_by_row_is_all_at_once_and_returns_the_prediction_just_before(data, name, sparse):
-    X, lower, upper = data
-    learner, predicted = LEARNERS[name](), []
+def test_row_by_row_is_all_at_once_and_returns_the_prediction_just_before(name, sparse):
+    learner, predicted = make_learner(name, D, K), []
     if sparse and name == "kernel":
         return  # takes whole rows only
-    for x, *label in zip(X, lower.tolist(), upper.tolist(), strict=True):
+    for x, *label in zip(X, LOWER.tolist(), UPPER.tolist(), strict=True):
         columns = np.flatnonzero(x) if sparse else None
         row = x[columns] if sparse else x
         predicted.append(learner.predict_one(row, columns))
         assert learner.learn_one(row, *label, columns) == predicted[-1]
-    assert_same((learner.state, predicted), learned(name, X, lower, upper), rounding(name))
+    assert_same((learner.state, predicted), learned(name, X, LOWER, UPPER), rounding(name))
 
 
 @each_learner
-def test_blocks_are_all_at_once_to_the_bit(data, name):
-    X, lower, upper = data
-    learner = LEARNERS[name]()
+def test_blocks_are_all_at_once_to_the_bit(name):
+    learner = make_learner(name, D, K)
     parts = [slice(0, 1), slice(1, 100), slice(100, 100), slice(100, 240)]
-    predicted = [learner.learn_many(X[p], lower[p], upper[p], predict=True) for p in parts]
-    assert_same((learner.state, np.concatenate(predicted)), learned(name, X, lower, upper))
+    predicted = [learner.learn_many(X[p], LOWER[p], UPPER[p], predict=True) for p in parts]
+    assert_same((learner.state, np.concatenate(predicted)), learned(name, X, LOWER, UPPER))
 
 
 @each_learner
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
-def test_an_order_is_a_permutation_of_the_rows_to_the_bit(data, name, layout):
-    X, lower, upper = data
+def test_an_order_is_a_permutation_of_the_rows_to_the_bit(name, layout):
     rng = np.random.default_rng(4)
     order, weight = rng.permutation(len(X)), rng.integers(0, 3, len(X)) / 2
     permuted = learned(
-        name, layout(X[order]), lower[order], upper[order], sample_weight=weight[order]
+        name, layout(X[order]), LOWER[order], UPPER[order], sample_weight=weight[order]
     )
-    state, predicted = learned(name, layout(X), lower, upper, sample_weight=weight, order=order)
+    state, predicted = learned(name, layout(X), LOWER, UPPER, sample_weight=weight, order=order)
     assert_same((state, predicted[order]), permuted)
 
 
 @each_learner
-def test_predicting_many_is_predicting_one_by_one(data, name):
-    X, lower, upper = data
-    learner = LEARNERS[name]()
-    learner.learn_many(X, lower, upper)
+def test_predicting_many_is_predicting_one_by_one(name):
+    learner = make_learner(name, D, K)
+    learner.learn_many(X, LOWER, UPPER)
     one_by_one = [learner.predict_one(x) for x in X]
     for matrix in (X, np.asfortranarray(X), sp.csr_array(X), X.astype(np.float32)):
         np.testing.assert_array_equal(learner.predict_many(matrix), one_by_one)
@@ -150,23 +130,18 @@ def test_predicting_many_is_predicting_one_by_one(data, name):
 
 
 @each_learner
-def test_weight_one_is_no_weight_and_zero_leaves_the_row_out_to_the_bit(data, name):
-    X, lower, upper = data
-    ones = learned(name, X, lower, upper, sample_weight=np.ones(len(X)))
-    assert_same(ones, learned(name, X, lower, upper))
+def test_weight_one_is_no_weight_and_zero_leaves_the_row_out_to_the_bit(name):
+    ones = learned(name, X, LOWER, UPPER, sample_weight=np.ones(len(X)))
+    assert_same(ones, learned(name, X, LOWER, UPPER))
     keep = np.random.default_rng(7).random(len(X)) < 0.7
-    state, predicted = learned(name, X, lower, upper, sample_weight=keep.astype(float))
-    assert_same((state, predicted[keep]), learned(name, X[keep], lower[keep], upper[keep]))
-
-
-# -- theorems ------------------------------------------------------------------------------------
+    state, predicted = learned(name, X, LOWER, UPPER, sample_weight=keep.astype(float))
+    assert_same((state, predicted[keep]), learned(name, X[keep], LOWER[keep], UPPER[keep]))
 
 
 @each_learner
-def test_a_wide_open_interval_changes_nothing(data, name):
-    X, lower, upper = data
-    learner = LEARNERS[name]()
-    learner.learn_many(X, lower, upper)
+def test_a_wide_open_interval_changes_nothing(name):
+    learner = make_learner(name, D, K)
+    learner.learn_many(X, LOWER, UPPER)
     weights, thresholds = learner.model.weights.copy(), learner.model.edges.copy()
     learner.learn_many(X, np.full(len(X), 1), np.full(len(X), K))
     assert learner.model.weights.tobytes() == weights.tobytes()
@@ -175,13 +150,12 @@ def test_a_wide_open_interval_changes_nothing(data, name):
 
 
 @each_learner
-def test_the_state_is_all_that_a_learner_knows(data, name):
-    X, lower, upper = data
-    learner, heir = LEARNERS[name](), LEARNERS[name]()
-    learner.learn_many(X[:100], lower[:100], upper[:100])
+def test_the_state_is_all_that_a_learner_knows(name):
+    learner, heir = make_learner(name, D, K), make_learner(name, D, K)
+    learner.learn_many(X[:100], LOWER[:100], UPPER[:100])
     heir.restore(learner.state)
     for one in (learner, heir):
-        one.learn_many(X[100:], lower[100:], upper[100:])
+        one.learn_many(X[100:], LOWER[100:], UPPER[100:])
     assert learner.state.tobytes() == heir.state.tobytes()
 
 
@@ -209,14 +183,11 @@ def test_a_learner_that_cannot_be_made_says_why(make, message):
         make()
 
 
-COMPILED = ["PA-I averaged", "PRank", "perceptron", "MC-PA-I"]
-
-
 @pytest.fixture(params=[*COMPILED, "kernel"])
-def veteran(request, data):
+def veteran(request):
     """A learner with something to lose, which it must not."""
-    learner = LEARNERS[request.param]()
-    learner.learn_many(*data)
+    learner = make_learner(request.param, D, K)
+    learner.learn_many(X, LOWER, UPPER)
     before = learner.state.tobytes()
     yield learner
     assert learner.state.tobytes() == before
@@ -233,17 +204,16 @@ def veteran(request, data):
     ],
 )
 def test_a_bad_row_after_many_good_ones_is_named_and_undone(
-    veteran, data, layout, ordered, value, message
+    veteran, layout, ordered, value, message
 ):
-    X, lower, upper = data
-    X = X.copy()
-    X[200, 2] = value
+    bad = X.copy()
+    bad[200, 2] = value
     order = np.random.default_rng(9).permutation(len(X)) if ordered else None
     with pytest.raises(ValueError, match=message):
-        veteran.learn_many(layout(X), lower, upper, order=order, feature_names=list("abcdef"))
+        veteran.learn_many(layout(bad), LOWER, UPPER, order=order, feature_names=list("abcdef"))
     if np.isnan(value):
         with pytest.raises(ValueError, match="row 200"):
-            veteran.predict_many(layout(X))
+            veteran.predict_many(layout(bad))
 
 
 TWOS = np.full(240, 2)
@@ -273,9 +243,9 @@ def with_row_7(value):
         ({"sample_weight": np.ones(9)}, r"sample_weight has shape \(9,\) .*expected \(240,\)"),
     ],
 )
-def test_a_bad_batch_is_named_and_nothing_is_learned(veteran, data, change, message):
+def test_a_bad_batch_is_named_and_nothing_is_learned(veteran, change, message):
     with pytest.raises(ValueError, match=message):
-        veteran.learn_many(**{"X": data[0], "lower": TWOS, "upper": TWOS} | change)
+        veteran.learn_many(**{"X": X, "lower": TWOS, "upper": TWOS} | change)
     if "X" in change:
         with pytest.raises(ValueError, match=message):
             veteran.predict_many(change["X"])
@@ -318,8 +288,8 @@ def test_one_bad_example_is_refused_and_named(veteran, row, label, message):
 
 
 @pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
-def test_one_example_may_be_any_list_of_numbers(data, kind):
-    x, expected = data[0][0], kind(D, K)
+def test_one_example_may_be_any_list_of_numbers(kind):
+    x, expected = X[0], kind(D, K)
     expected.learn_one(x, 2)
     for given in (x.tolist(), tuple(x), x.astype(np.float32), x.astype(">f8")):
         learner = kind(D, K)
@@ -345,36 +315,16 @@ def test_a_score_that_overflows_is_refused_not_read_beyond_the_thresholds():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_read_only_rows_are_not_changed_and_compile_nothing(data, kind):
-    X, ranks, _ = data
+def test_read_only_rows_are_not_changed_and_compile_nothing(kind):
     free, locked = kind(X), kind(X.copy())
     arrays = [locked] if kind is np.asarray else [locked.data, locked.indices, locked.indptr]
     for array in arrays:
         array.setflags(write=False)
     learners = [LinearLearner(D, K) for _ in range(2)]
-    learners[0].learn_many(free, ranks)
+    learners[0].learn_many(free, LOWER)
     before, compiled = [array.tobytes() for array in arrays], []
     with install_timer("numba:compile", compiled.append):
-        learners[1].learn_many(locked, ranks)
+        learners[1].learn_many(locked, LOWER)
     assert compiled == []
     assert [array.tobytes() for array in arrays] == before
     np.testing.assert_array_equal(learners[1].weights, learners[0].weights)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.uint8, bool, np.float16, np.longdouble])
-def test_numbers_of_any_type_are_learned_as_float64(dtype):
-    X = np.array([[1, 0], [2, 3]]).astype(dtype)
-    one, other = LinearLearner(2, 2, "PA"), LinearLearner(2, 2, "PA")
-    one.learn_many(X, [1, 2])
-    other.learn_many(X.astype(float), [1, 2])
-    np.testing.assert_array_equal(one.state, other.state)
-
-
-@pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
-def test_duplicate_and_unsorted_entries_are_added_up_in_a_copy(kind):
-    csr = sp.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3]), shape=(1, 3))
-    summed, dense = kind(3, 2, "PA"), kind(3, 2, "PA")
-    summed.learn_many(csr, [1])
-    dense.learn_many([[2.0, 0.0, 4.0]], [1])
-    np.testing.assert_allclose(summed.state, dense.state, rtol=1e-12)
-    assert csr.nnz == 3

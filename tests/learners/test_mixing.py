@@ -6,36 +6,30 @@ from examples import graded
 
 from ordspan.core.state import LOG_COUNT, LOG_SUM, SCALE, model_view
 from ordspan.distributed.mixing import mix
-from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
+from ordspan.learners import LinearLearner
+from steps import make_learner
 
 X, Y, SPANS = graded(n=300)
 CUTS = [70, 71, 200]
 SHARES = (np.diff([0, *CUTS, 300]) / 300).tolist()
 PIECES = list(zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True))
-MAKERS = [
-    lambda: LinearLearner(4, 4),
-    lambda: LinearLearner(4, 4, "PA", average=True),
-    lambda: LinearLearner(4, 4, "PA-II", average=True, balanced=True),
-    lambda: PRankLearner(4, 4),
-    lambda: PerceptronLearner(4, 4),
-    lambda: MulticlassPALearner(4, 4),
-]
+MIXED = ["PA-I", "PA averaged", "PA-II averaged balanced", "PRank", "perceptron", "MC-PA-I"]
 
 
-def start_and_ends(make):
+def start_and_ends(name):
     """The state of a learner, and of those that have gone on from it with a part of the rows."""
-    learner = make()
+    learner = make_learner(name, 4, 4)
     learner.learn_many(X[::3], *SPANS[::3].T)
-    ends = [make().restore(learner.state) for _ in PIECES]
+    ends = [make_learner(name, 4, 4).restore(learner.state) for _ in PIECES]
     for end, (rows, spans) in zip(ends, PIECES, strict=True):
         end.learn_many(rows, *spans.T)
     return learner.state, [end.state for end in ends]
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_last_iterates_are_mixed_by_shares_and_counters_add_up(make):
-    start, ends = start_and_ends(make)
-    mixed = make().restore(mix(start, ends, SHARES))
+@pytest.mark.parametrize("name", MIXED)
+def test_last_iterates_are_mixed_by_shares_and_counters_add_up(name):
+    start, ends = start_and_ends(name)
+    mixed = make_learner(name, 4, 4).restore(mix(start, ends, SHARES))
     models, before = [model_view(end) for end in ends], model_view(start).counters
     for name in ("weights", "edges"):
         wanted = sum(s * getattr(model, name) for s, model in zip(SHARES, models, strict=True))
@@ -52,19 +46,19 @@ def test_last_iterates_are_mixed_by_shares_and_counters_add_up(make):
 
 @pytest.mark.parametrize("shares", [SHARES, [0.0, 1.0, 0.0, 0.0]])
 def test_the_average_is_over_every_iterate_of_every_learner(shares):
-    def make():
-        return LinearLearner(4, 4, average=True)
+    def make(state):
+        return make_learner("PA-I averaged", 4, 4).restore(state)
 
-    start, ends = start_and_ends(make)
-    before = make().restore(start)
+    start, ends = start_and_ends("PA-I averaged")
+    before = make(start)
     weights, thresholds = before.n_trials * before.weights, before.n_trials * before.thresholds
     for rows, spans in PIECES:
-        one = make().restore(start)
+        one = make(start)
         for row, (lower, upper) in zip(rows, spans, strict=True):
             one.learn_one(row, lower, upper)
             weights += one.model.weights
             thresholds += one.model.edges[1:-1]
-    mixed = make().restore(mix(start, ends, shares))
+    mixed = make(mix(start, ends, shares))
     np.testing.assert_allclose(mixed.weights, weights / 400, rtol=1e-10)
     np.testing.assert_allclose(mixed.thresholds, thresholds / 400, rtol=1e-10)
 
