@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 
-from ordspan import intervals
-from ordspan.datasets.coarsening import RECIPES, coarsen, coarsen_ranks
+from ordspan import coarsen, intervals
 
-N_CLASSES = 9
 MIDDLE = np.full(60_000, 5)  # so far from the ends that no interval is cut
 
 
-def widened(ranks, fraction=1.0, n_classes=N_CLASSES, recipe="paper", seed=0):
-    return coarsen_ranks(ranks, fraction, n_classes, np.random.default_rng(seed), recipe)
+def widened(ranks, fraction=1.0, n_classes=9, recipe="paper"):
+    classes = range(1, n_classes + 1)
+    return coarsen(ranks, fraction, classes=classes, recipe=recipe, random_state=0).T
 
 
 def shares_of_intervals(recipe):
@@ -19,7 +18,7 @@ def shares_of_intervals(recipe):
     return {tuple(pair): share for pair, share in zip(offsets.T.tolist(), shares, strict=True)}
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", ["paper", "symmetric"])
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 0.5, 0.75, 1.0])
 def test_every_interval_contains_its_label_and_stays_within_the_classes(recipe, fraction):
     ranks = np.random.default_rng(1).integers(1, 5, size=500)
@@ -50,13 +49,6 @@ def test_the_paper_draws_one_below_to_the_label_twice_where_symmetric_draws_arou
     assert shares_of_intervals("symmetric") == pytest.approx(symmetric, abs=0.01)
 
 
-def test_a_seed_repeats_and_another_differs():
-    labels = np.arange(100) % 5
-    first = coarsen(labels, 0.5, random_state=3)
-    np.testing.assert_array_equal(first, coarsen(labels, 0.5, random_state=3))
-    assert (first != coarsen(labels, 0.5, random_state=4)).any()
-
-
 def test_words_come_back_as_words_in_the_given_order():
     order = ["low", "mid", "high"]
     labels = np.array(order * 50)
@@ -65,12 +57,6 @@ def test_words_come_back_as_words_in_the_given_order():
     assert (rank(ends[:, 0]) <= rank(labels)).all()
     assert (rank(labels) <= rank(ends[:, 1])).all()
     np.testing.assert_array_equal(ends, intervals(ends[:, 0], ends[:, 1], classes=order))
-
-
-def test_classes_without_a_row_may_still_be_an_end():
-    ends = coarsen(np.full(200, 3), 1.0, classes=[1, 2, 3, 4, 5], random_state=0)
-    assert ends.min() == 1
-    assert ends.max() == 5
 
 
 @pytest.mark.parametrize(

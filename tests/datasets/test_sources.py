@@ -5,15 +5,21 @@ import hashlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ordspan.datasets import CorruptFile, DataUnavailable, letor, load_dataset
 from ordspan.datasets.letor import MSLR_SAMPLE
 
-ROWS = "".join(
-    f"{grade} qid:1 " + " ".join(f"{column}:{grade * column}" for column in range(1, 137)) + "\n"
-    for grade in range(5)
-).encode()
+
+def line(grade=0, query=1, **cells):
+    values = {str(column): str(column * query) for column in range(1, 137)}
+    values |= {name.lstrip("c"): value for name, value in cells.items()}
+    pairs = " ".join(f"{name}:{value}" for name, value in values.items() if value is not None)
+    return f"{grade} qid:{query} {pairs} \r\n".encode()
+
+
+ROWS = b"".join(line(grade, grade + 1) for grade in range(5))
 PACKED = gzip.compress(ROWS, mtime=0)
 DIGEST = hashlib.sha256(ROWS).hexdigest()
 
@@ -116,8 +122,6 @@ def test_a_broken_answer_is_reported_in_one_line_and_leaves_nothing(
 
 def test_offline_only_the_cache_is_asked(downloads, cache, monkeypatch):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
-    with pytest.raises(DataUnavailable, match="disabled by ORDSPAN_OFFLINE"):
-        load_dataset("mslr")
     put(cache, ROWS)
     assert load_dataset("mslr").ranks.size == 10
     assert not downloads.asked
@@ -135,7 +139,49 @@ def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypa
         load_dataset("mslr", tmp_path)
     message = str(failure.value)
     assert message.startswith(f"no train.txt and no {MSLR_SAMPLE[0]} in {tmp_path}")
+    assert "disabled by ORDSPAN_OFFLINE" in message
     assert "https://www.microsoft.com/en-us/research/project/mslr/" in message
     for name in ("train.txt of its Fold1", "mslr_web10k_sample", *MSLR_SAMPLE):
         assert name.rpartition("/")[2] in message
     assert "\n" not in message
+
+
+# ---- a full fold -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [".", "Fold1", "MSLR-WEB10K/Fold1"])
+def test_a_full_fold_is_found_in_three_places_and_wins_over_the_sample(tmp_path, inside):
+    sample = load_dataset("mslr", put(tmp_path, PACKED, ".gz"))
+    (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+    (tmp_path / inside / "train.txt").write_bytes(b"# a comment\n\r\n" + 2 * ROWS)
+    fold = load_dataset("mslr", tmp_path)
+    assert fold.source == "full fold: train.txt"
+    assert fold.ranks.tolist() == sample.ranks.tolist() == [1, 2, 3, 4, 5] * 2
+    assert fold.X.shape == (10, 136)
+    np.testing.assert_allclose(fold.X[:5, 0], np.arange(-2, 3) / np.sqrt(2))
+    np.testing.assert_array_equal(fold.X, sample.X)
+
+
+NEEDS = "needs a relevance 0..4 and 136 finite numbers"
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (line(7), NEEDS),
+        (line(1.5), NEEDS),
+        (line("x"), "the grade 'x' is not a number"),
+        (line(c3="abc"), "'3:abc' is not of the form index:value"),
+        (line(c3="nan"), NEEDS),
+        (line(c136="inf"), NEEDS),
+        (line(c5=None), NEEDS),
+        (line(c137="1"), "index 137, but there are 136 features"),
+        (b"", "the file is empty"),
+    ],
+)
+def test_a_bad_row_or_an_empty_fold_is_named(tmp_path, bad, reason):
+    path, place = tmp_path / "train.txt", ", row 4" if bad else ""
+    path.write_bytes(3 * line() + bad + line() if bad else b"")
+    with pytest.raises(CorruptFile) as refusal:
+        load_dataset("mslr", tmp_path)
+    assert str(refusal.value) == f"{path}{place}: {reason}"
