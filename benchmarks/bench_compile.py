@@ -37,7 +37,7 @@ for estimator, rows in (
     print(time.process_time() - start)
 """
 WORK = (
-    ("first OrdinalPA().fit, dense float64, nothing compiled yet", 4.0),
+    ("first OrdinalPA().fit, dense float64, nothing compiled yet", 3.0),
     ("then OrdinalPA().fit on sparse rows", 2.5),
     ("then OrdinalPA().fit on float32 rows", 2.5),
     ("then KernelOrdinalPA().fit", 4.0),
