@@ -83,7 +83,6 @@ def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_pa
 SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]
 SURVEYS += ["sleeping-alone-data", "steak-risk-survey", "thanksgiving-2015-poll-data"]
 SURVEYS += ["weather-check"]
-LATIN = ("food-world-cup-data", "sleeping-alone-data", "StarWars")
 
 
 @pytest.mark.parametrize("name", [*SURVEYS, "amazonReviewSnippets", "tweets"])
@@ -94,8 +93,7 @@ def test_surveys_and_sentences_as_people_have_them_can_be_annotated(name, data_d
         lines = text.decode("utf-8-sig", errors="replace").splitlines()
         path = tmp_path / "sentences.csv"
         pl.DataFrame({"text": [line.split("\t")[2] for line in lines]}).write_csv(path)
-    how = {"encoding": "cp1252"} if name in LATIN else {}
-    session = begin(tmp_path / "state", path, ["under 25k", "25k to 50k", "50k or more"], **how)
+    session = begin(tmp_path / "state", path, ["under 25k", "25k to 50k", "50k or more"])
     caller = Caller(session)
     caller.answer_many([1 + item % 3 for item in range(len(session.items))], 40)
     told = caller.call("/api/progress").json()
