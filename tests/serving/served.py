@@ -1,22 +1,20 @@
-"""Models of every kind, and the service of one, for the tests of HTTP."""
+"""Models of every kind, records for them to learn, and the service of one."""
 
-import csv
-import io
+import shutil
 import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
+import polars as pl
 from files_to_train import make_rows, write_rows
 
-from ordspan.commands.models import read_table_model
-from ordspan.commands.train import TrainJob, train
-from ordspan.labels.grades import read_order
+from ordspan import load, train_files
 from ordspan.models.file import to_bytes
 from ordspan.serving.app import make_app
-from ordspan.serving.engine import Engine, empty_model
+from ordspan.serving.engine import EVERY, Engine, empty_model
 
 with warnings.catch_warnings():  # about the package that Starlette would rather have
     warnings.simplefilter("ignore")
@@ -25,63 +23,115 @@ with warnings.catch_warnings():  # about the package that Starlette would rather
 GRADES = ["low", "mid", "high"]
 ROW = {"size": 1.5, "price": 1234.5, "town": "Ulm", "note": "old roof"}
 """A record of the model "mixed"."""
+KINDS = ("empty", "hashed", "mixed", "large", "kernel", "svmlight")
+"""Models that learn; "large" is too large to be copied for every request."""
+
+
+def empty(columns="a,b", grades=(1, 2, 3, 4, 5), text=()):
+    """A model that has learned nothing."""
+    return empty_model(grades, columns.split(","), text)
+
+
+def start(kind):
+    """A model to begin with."""
+    if kind == "empty":
+        return empty("a,b,c")
+    return empty("a,town", text=["town"]) if kind == "hashed" else load(model_file(kind))
 
 
 @cache
 def model_file(kind: str) -> Path:
     """A trained model: of numbers, of every sort of column, of svmlight rows, kernel or SVM."""
     folder = Path(mkdtemp())
-    model = folder / "model"
-    if kind == "mixed":
-        job = TrainJob(mixed_file(folder), model, label="grade", classes=GRADES, hashed=["note"])
-    elif kind == "svmlight":
-        job = TrainJob(write_rows(folder, "txt", *make_rows(300)), model)
+    options = {
+        "kernel": {"learner": "kernel", "budget": 12},
+        "svm": {"learner": "svm"},
+        "bands": {"cut": [2, 3, 4]},
+        "large": {"hash_bits": 16},
+    }.get(kind, {})
+    if kind in ("mixed", "large"):
+        rows, options = mixed_file(folder), options | {"classes": GRADES, "hashed": ["note"]}
     else:
-        learner = {"learner": kind} if kind in ("kernel", "svm") else {}
-        learner |= {"budget": 12} if kind == "kernel" else {}
-        learner |= {"cut": [2, 3, 4]} if kind == "bands" else {}
-        rows = write_rows(folder, "csv", *make_rows(300))
-        job = TrainJob(rows, model, label="grade", **learner)
-    train(job)
-    return model
+        rows = write_rows(folder, "txt" if kind == "svmlight" else "csv", *make_rows(300))
+    options |= {} if kind == "svmlight" else {"label": "grade"}
+    train_files(rows, folder / "model", **options)
+    return folder / "model"
 
 
 def mixed_file(folder: Path) -> Path:
     """Numbers with gaps, numbers without, few words, many words."""
-    rng = np.random.default_rng(0)
-    lines = io.StringIO()
-    write = csv.writer(lines, delimiter=";")
-    write.writerow(["size", "price", "town", "note", "grade"])
-    for number in range(300):
-        size, town = rng.normal(), rng.choice(["Ulm", "Aach", ""])
-        price = f"{rng.integers(1000, 9999)}.{rng.integers(10)}"
-        grade = GRADES[int(np.digitize(size + (town == "Ulm"), [-0.3, 0.8]))]
-        size = "" if number % 9 == 0 else f"{size:.2f}"
-        write.writerow([size, price, town, f"word{number % 70} {town}", grade])
-    path = folder / "mixed.csv"
-    path.write_text(lines.getvalue())
-    return path
+    rng, n_rows = np.random.default_rng(0), 300
+    size, town = rng.normal(size=n_rows).round(2), rng.choice(["Ulm", "Aach", ""], n_rows)
+    columns = {
+        "size": [None if number % 9 == 0 else x for number, x in enumerate(size.tolist())],
+        "price": rng.integers(10_000, 99_999, n_rows) / 10,
+        "town": town,
+        "note": [f"word{number % 70} {name}" for number, name in enumerate(town)],
+        "grade": np.array(GRADES)[np.digitize(size + (town == "Ulm"), [-0.3, 0.8])],
+    }
+    pl.DataFrame(columns).write_csv(folder / "mixed.csv", separator=";")
+    return folder / "mixed.csv"
 
 
-def empty(columns="a,b", grades="1..5", text=()):
-    """A model that has learned nothing."""
-    return empty_model(read_order(grades), columns.split(","), text)
+def lessons(kind, n_rows, seed=0):
+    """Records to learn: exact labels and ranges, gaps and unknown words, each with a key."""
+    rng, top = np.random.default_rng(seed), 3 if kind in ("mixed", "large") else 4
+    X, ranks = make_rows(n_rows, seed)
+    records = []
+    for number, (row, rank) in enumerate(zip(X.tolist(), ranks.tolist(), strict=True)):
+        gap, town = row[0] if rng.integers(5) else None, str(rng.choice(["", "Ulm", "Aach", "Rom"]))
+        mixed = {"size": gap, "price": row[1], "town": town, "note": f"word{number} {town}"}
+        record = {
+            "empty": {"a": gap, "b": row[1], "c": row[2]},
+            "hashed": {"a": gap, "town": town},
+            "mixed": mixed,
+            "large": mixed,
+            "kernel": {"x0": gap, "x1": row[1], "x2": row[2]},
+            "svmlight": {"features": {j: x for j, x in enumerate(row, 1) if rng.integers(3)}},
+        }[kind]
+        rank = min(rank, top)
+        ends = [max(1, rank - int(rng.integers(2))), min(top, rank + int(rng.integers(2)))]
+        label = [GRADES[end - 1] for end in ends] if top == 3 else ends
+        records.append(record | {"label": label, "key": f"key {number}"})
+    return records
 
 
 @contextmanager
-def serving(folder, model, **options):
+def serving(folder, model=None, every=EVERY, **options):
     """A client of a service in this process; its engine is `client.engine`."""
-    engine = opened(folder, model)
-    app = make_app(engine, **options)
-    with TestClient(app, base_url="http://127.0.0.1") as client:
+    engine = Engine(folder, start(model) if isinstance(model, str) else model, every=every)
+    with TestClient(make_app(engine, **options), base_url="http://127.0.0.1") as client:
         client.engine = engine
         yield client
 
 
-def opened(folder, model):
-    """An engine that begins with a model, or with the kind of one."""
-    start = read_table_model(model_file(model)) if isinstance(model, str) else model
-    return Engine(folder, start)
+def learn(client, records):
+    """What is answered to a record or a list of records that must be learned."""
+    answer = client.post("/learn", json=records)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def model_of(folder):
+    """The model of a folder as it is served next."""
+    with serving(folder) as client:
+        return client.get("/model").content
+
+
+def models_along(model, records):
+    """The models of a service that is never disturbed: at first, and after each record."""
+    with TemporaryDirectory() as folder, serving(folder, model) as client:
+        models = [client.get("/model").content]
+        for record in records:
+            learn(client, record)
+            models.append(client.get("/model").content)
+    return models
+
+
+def killed(client, folder):
+    """The state folder as a kill at this moment leaves it."""
+    shutil.copytree(client.engine.folder, folder, ignore=lambda *_: [".log.sqlite.lock"])
+    return folder
 
 
 def standing(client):

@@ -10,10 +10,10 @@ from files_to_train import make_rows
 from prometheus_client.parser import text_string_to_metric_families
 from scipy.sparse import csr_array
 
-from commands.tables import ask
-from ordspan.commands.models import read_table_model
+from commands.tables import said
+from ordspan import load, train_files
 from ordspan.models.file import to_bytes
-from serving.served import ROW, empty, model_file, opened, serving, standing
+from serving.served import ROW, empty, learn, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
 KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
@@ -45,35 +45,33 @@ def records_of(kind):
 
 def expected_of(kind, model):
     """What a model says of the rows, as the service says it."""
-    table = table_of(kind)
-    said = zip(
+    table, grades = table_of(kind), model.classes_.tolist()
+    said_of_rows = zip(
+        records_of(kind),
         model.predict(table).tolist(),
         model.latent(table).tolist(),
         model.predict_proba(table).tolist(),
         model.predict_interval(table).tolist(),
         strict=True,
     )
-    names = [str(grade) for grade in model.classes_.tolist()]
-    unseen = [
-        {"unseen": {"town": "Rom"}} if record.get("town") == "Rom" else {}
-        for record in records_of(kind)
-    ]
     return [
-        new
-        | {
+        {
             "grade": grade,
-            "rank": model.classes_.tolist().index(grade) + 1,
+            "rank": grades.index(grade) + 1,
             "score": pytest.approx(score, rel=1e-12),
             "range": ends,
-            "probabilities": pytest.approx(dict(zip(names, chances, strict=True)), rel=1e-9),
+            "probabilities": pytest.approx(
+                dict(zip(map(str, grades), chances, strict=True)), rel=1e-9
+            ),
         }
-        for new, (grade, score, chances, ends) in zip(unseen, said, strict=True)
+        | ({"unseen": {"town": "Rom"}} if record.get("town") == "Rom" else {})
+        for record, grade, score, chances, ends in said_of_rows
     ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
-    expected = expected_of(kind, read_table_model(model_file(kind)))
+    expected = expected_of(kind, load(model_file(kind)))
     assert len({row["grade"] for row in expected}) > 1
     with serving(tmp_path, kind) as client:
         before = standing(client)
@@ -86,7 +84,7 @@ def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
 
 
 def test_a_model_of_bands_reads_brackets_and_answers_with_edges(tmp_path):
-    model = read_table_model(model_file("bands"))
+    model = load(model_file("bands"))
     low, high = [None, "2", "3", "4"], ["2", "3", "4", None]
     table = table_of("bands")
     ranges = [
@@ -99,20 +97,19 @@ def test_a_model_of_bands_reads_brackets_and_answers_with_edges(tmp_path):
         labels = ["2-4", "at least 3", "2 to 3", 3.5, {"lower": 2, "upper": 4}]
         for key, label in enumerate(labels):
             named = label if isinstance(label, dict) else {"label": label}
-            record = records_of("bands")[0] | named | {"key": str(key)}
-            assert client.post("/learn", json=record).status_code == 200, label
-    printed = ask("serve", "--state", tmp_path, "--export", "-").output
-    rows = pl.read_csv(printed.encode(), infer_schema=False).select("lower", "upper").rows()
+            learn(client, records_of("bands")[0] | named | {"key": str(key)})
+    printed = said("serve", "--state", tmp_path, "--export", "-").encode()
+    rows = pl.read_csv(printed, infer_schema=False).select("lower", "upper").rows()
     assert rows == [("2", "4"), ("3", None), ("2", "3"), ("3", "4"), ("2", "4")]
 
 
 def test_other_coverages_give_other_ranges(tmp_path):
-    model = read_table_model(model_file("numbers"))
+    model = load(model_file("numbers"))
     with serving(tmp_path, "numbers") as client:
         for coverage in (0.5, 0.99):
-            said = client.post(f"/predict?coverage={coverage}", json=records_of("numbers")).json()
+            rows = client.post(f"/predict?coverage={coverage}", json=records_of("numbers")).json()
             expected = model.predict_interval(table_of("numbers"), coverage)
-            assert [row["range"] for row in said] == expected.tolist()
+            assert [row["range"] for row in rows] == expected.tolist()
 
 
 def test_a_wrong_parameter_is_refused_and_nothing_is_learned(tmp_path):
@@ -134,14 +131,14 @@ def test_a_wrong_parameter_is_refused_and_nothing_is_learned(tmp_path):
 
 @pytest.mark.parametrize("kind", ["numbers", "kernel", "svmlight", "mixed"])
 def test_learning_is_partial_fit_to_the_byte(kind, tmp_path):
-    model, records = read_table_model(model_file(kind)), records_of(kind)
+    model, records = load(model_file(kind)), records_of(kind)
     grades = model.classes_.tolist()
     ends = [(min(a, b), max(a, b)) for a, b in pairwise(np.resize([0, 1, 1, 2, 0], 13).tolist())]
     labels = [[grades[low], grades[high]] for low, high in ends]
     with serving(tmp_path, kind) as client:
         before = client.post("/predict", json=records[0]).json()
         some = [r | {"label": label} for r, label in zip(records, labels, strict=True)]
-        done = client.post("/learn", json=some).json()
+        done = learn(client, some)
         content = client.get("/model").content
         assert [row["event"] for row in done] == list(range(1, 13))
         assert done[0] == {"event": 1, "predicted": before["grade"], "range": before["range"]}
@@ -156,31 +153,20 @@ def test_what_is_answered_was_predicted_before_each_row(tmp_path):
     """Within one list too: the second of two equal rows is predicted by what the first taught."""
     rows = [{"a": 1, "b": 2, "label": 5}] * 9
     with serving(tmp_path / "list", empty()) as client, serving(tmp_path / "one", empty()) as other:
-        together = client.post("/learn", json=rows).json()
-        one_by_one = [other.post("/learn", json=row).json() for row in rows]
-        told = [[row["predicted"] for row in answers] for answers in (together, one_by_one)]
-        assert told[0] == told[1]
-        assert told[0][0] != told[0][-1]
-    with serving(tmp_path, empty()) as client:
-        row = {"a": 1, "b": 2, "label": 5, "key": "one"}
-        before = client.post("/predict", json={"a": 1, "b": 2}).json()
-        first = client.post("/learn", json=row).json()
-        assert first["predicted"] == before["grade"]
-        assert client.post("/learn", json=row).json() == first
-        other = client.post("/learn", json=row | {"label": 4})
-        assert (other.status_code, client.engine.n_events) == (409, 1)
-        assert "'one'" in other.json()["detail"]
+        together = [row["predicted"] for row in learn(client, rows)]
+        assert together == [learn(other, row)["predicted"] for row in rows]
+        assert together[0] != together[-1]
 
 
 def test_one_absurd_row_is_clipped_named_and_can_be_undone(tmp_path):
     rows = [{"a": x, "b": -x, "label": 1 + number % 5} for number, x in enumerate(X[:, 0])] * 5
     with serving(tmp_path, empty()) as client:
-        client.post("/learn", json=rows)
+        learn(client, rows)
         before, count = client.get("/model").content, len(rows)
         absurd = {"a": -9999, "b": 0.5, "label": 2, "key": "absurd"}
-        told = client.post("/learn", json=absurd).json()
+        told = learn(client, absurd)
         assert told["clipped"] == {"a": -9999}
-        assert client.post("/learn", json=absurd).json() == told
+        assert learn(client, absurd) == told
         assert client.get("/model").content != before
         undone = {"event": count + 2, "undone": count + 1}
         for _ in range(2):
@@ -195,12 +181,11 @@ def test_one_absurd_row_is_clipped_named_and_can_be_undone(tmp_path):
 def test_the_label_may_have_its_own_name_and_columns_left_out_are_ignored(tmp_path):
     rows = "".join(f"{n},{x},{1 + (x > 0)}\n" for n, x in enumerate(X[:, 0])) * 20
     (tmp_path / "a.csv").write_text("id,size,stars\n" + rows)
-    words = ("--label", "stars", "--drop", "id", "--model", tmp_path / "m")
-    assert ask("train", tmp_path / "a.csv", *words).exit_code == 0
+    train_files(tmp_path / "a.csv", tmp_path / "m", label="stars", drop=["id"])
     row = {"id": 7, "size": 0.5}
-    with serving(tmp_path / "state", read_table_model(tmp_path / "m")) as client:
+    with serving(tmp_path / "state", load(tmp_path / "m")) as client:
         for body in (row | {"stars": 2}, row | {"stars": [1, 2]}, {"size": 0.5, "label": 2}):
-            assert client.post("/learn", json=body).status_code == 200
+            learn(client, body)
         assert client.post("/predict", json=row).status_code == 200
         both = client.post("/learn", json=row | {"stars": 2, "lower": 1})
         assert (both.status_code, "not both" in both.json()["detail"]) == (422, True)
@@ -234,7 +219,7 @@ def test_a_full_queue_is_told_to_come_again_and_predictions_go_on(tmp_path):
             assert "3 of at most 3 rows are waiting" in refused.json()["detail"]
             assert client.post("/predict", json={"a": 1, "b": 2}).json()["score"] == 0.0
         assert accepted.result().status_code == 200
-        assert client.post("/learn", json=row).json()["event"] == 4
+        assert learn(client, row)["event"] == 4
         never = client.post("/learn", json=[row] * 4)
         assert never.status_code == 413, "coming again would not help"
         assert client.engine.n_events == 4
@@ -259,18 +244,17 @@ def test_requests_are_described_by_examples_for_the_model(kind, tmp_path):
 def test_the_model_is_a_file_for_every_command(tmp_path):
     record = records_of("mixed")[0]
     with serving(tmp_path / "state", "mixed") as client:
-        client.post("/learn", json=record | {"label": ">=mid"})
-        said = client.post("/predict", json=ROW).json()
+        learn(client, record | {"label": ">=mid"})
+        grade = client.post("/predict", json=ROW).json()["grade"]
         answer = client.get("/model")
         assert "attachment" in answer.headers["content-disposition"]
         assert answer.content == to_bytes(client.engine.model)
     (tmp_path / "model").write_bytes(answer.content)
     pl.DataFrame([ROW]).write_csv(tmp_path / "rows.csv", separator=";")
-    assert "301 rows" in ask("info", tmp_path / "model").output
-    words = ("predict", tmp_path / "rows.csv", "--model", tmp_path / "model")
-    found = ask(*words, "--out", tmp_path / "out.csv")
-    assert found.exit_code == 0, found.output
-    assert pl.read_csv(tmp_path / "out.csv")["prediction"].to_list() == [said["grade"]]
+    assert "301 rows" in said("info", tmp_path / "model")
+    words = ("--model", tmp_path / "model", "--out", tmp_path / "out.csv")
+    said("predict", tmp_path / "rows.csv", *words)
+    assert pl.read_csv(tmp_path / "out.csv")["prediction"].to_list() == [grade]
 
 
 def families(client):
@@ -294,38 +278,25 @@ def slow_counts(events):
     return [len(events), error, contains, meets]
 
 
-COUNTS = [
-    "ordspan_learned_rows_total",
-    "ordspan_absolute_error_total",
-    "ordspan_range_contains_label_total",
-    "ordspan_range_meets_label_total",
-]
+def counts(client):
+    names = ("learned_rows", "absolute_error", "range_contains_label", "range_meets_label")
+    return [number(client, f"ordspan_{name}_total") for name in names]
 
 
 def test_metrics_count_what_the_log_holds_after_a_restart_too(tmp_path):
     rng = np.random.default_rng(3)
-    for _ in range(2):
-        start = "numbers" if not list(tmp_path.iterdir()) else None
+    for start in ("numbers", None):
         with serving(tmp_path, start) as client:
-            told = [number(client, name) for name in COUNTS]
-            assert told == slow_counts(client.engine.events())
+            assert counts(client) == slow_counts(client.engine.events())
             for _ in range(3):
                 labels = np.sort(rng.integers(1, 5, (12, 2))).tolist()
                 pairs = zip(records_of("numbers"), labels, strict=True)
-                client.post("/learn", json=[record | {"label": label} for record, label in pairs])
+                learn(client, [record | {"label": label} for record, label in pairs])
             client.post("/learn", json={"x0": 1})
-            events = client.engine.events()
-            rows, error, contains, meets = slow_counts(events)
+            rows, error, contains, meets = slow_counts(client.engine.events())
             assert 0 < contains < meets < rows
-            assert [number(client, name) for name in COUNTS] == [rows, error, contains, meets]
+            assert counts(client) == [rows, error, contains, meets]
     assert rows == 72
-
-
-def test_a_model_without_calibration_is_refused(tmp_path):
-    model = empty()
-    model.calibration = None
-    with pytest.raises(ValueError, match="train it again with ordspan train"):
-        opened(tmp_path, model)
 
 
 def test_metrics_count_requests_by_path_and_status(tmp_path):

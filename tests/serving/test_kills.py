@@ -12,12 +12,13 @@ from multiprocessing import Pipe, get_context
 from random import Random
 
 import httpx
+import polars as pl
 import pytest
-from lessons import one_by_one
 
+from commands.tables import said
+from ordspan import load
 from ordspan.__main__ import main
-from ordspan.models.file import from_bytes, to_bytes
-from ordspan.serving.engine import Engine
+from serving.served import model_of, models_along
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +28,7 @@ KILLS = int(os.environ.get("ORDSPAN_KILLS", "3"))  # many take minutes
 SEED = int(os.environ.get("ORDSPAN_SEED", "1"))
 MOMENTS = ("at work", "starting", "draining")
 FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload(["ordspan.cli", "ordspan.serving.app", "lessons"])
+FORKS.set_forkserver_preload(["ordspan.cli", "ordspan.serving.app"])
 COLUMNS, N_CLIENTS = ("a", "b", "c"), 4
 
 
@@ -97,7 +98,7 @@ def live(state, clients, chance, moment):
                 address = json.loads(lines.readline())["address"]
             sent = [pool.submit(client.send, address) for client in clients]
             time.sleep(chance.uniform(0.1, 0.5))
-            while moment == "ended" and not enough(clients) and not any(one.done() for one in sent):
+            while not enough(clients) and not any(one.done() for one in sent):
                 time.sleep(0.01)  # a busy machine
         if moment in ("draining", "ended"):
             process.terminate()
@@ -115,28 +116,23 @@ def test_a_server_that_is_killed_at_any_moment_loses_nothing(tmp_path):
     clients = [Client(f"client {n}", Random(f"{SEED} {n}")) for n in range(N_CLIENTS)]
     for kill in range(KILLS):
         live(state, clients, chance, MOMENTS[kill % len(MOMENTS)])
-    n_before = len(events_of(state))
+    n_before = len(labels_of(state))
     live(state, clients, chance, "ended")
     kept = {path.name for path in state.iterdir() if path.suffix != ".partial"}
     assert kept == {"base.ordspan", "log.sqlite", "snapshot.ordspan"}
-    events = events_of(state)
-    assert [event.id for event in events] == list(range(1, len(events) + 1))
-    assert len({event.key for event in events}) == len(events)
+    labels = labels_of(state)
+    assert len({label["key"] for label in labels}) == len(labels)
     confirmed = {number: label for one in clients for number, label in one.confirmed.items()}
     assert enough(clients)
     for number, label in confirmed.items():
-        event = events[number - 1]
-        kept = json.loads(event.values), [event.lower, event.upper], event.key
-        assert kept == ([label[name] for name in COLUMNS], label["label"], label["key"])
-    silent = {event.id for event in events[n_before:]} - confirmed.keys()
+        assert labels[number - 1] == label
+    silent = {*range(n_before + 1, len(labels) + 1)} - confirmed.keys()
     assert not silent, "a server that ends of itself confirms all that it learned"
 
 
-def events_of(state):
-    """The log of a folder, whose model must be what its rows teach one by one."""
-    engine = Engine(state)
-    events = engine.events()
-    expected = one_by_one(from_bytes((state / "base.ordspan").read_bytes(), "base")[1], events)
-    assert to_bytes(engine.model) == expected
-    engine.close()
-    return events
+def labels_of(state):
+    """The labels of a folder by number, whose model must be what they teach one by one."""
+    rows = pl.read_csv(said("serve", "--state", state, "--export", "-").encode()).to_dicts()
+    labels = [row | {"label": [row.pop("lower"), row.pop("upper")]} for row in rows]
+    assert model_of(state) == models_along(load(state / "base.ordspan"), labels)[-1]
+    return labels

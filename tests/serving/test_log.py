@@ -1,38 +1,39 @@
 """What disks, clocks and people do to a state folder: nothing is lost, or it is said."""
 
-import json
 import os
 import shutil
 import sqlite3
 import tempfile
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lessons import compile_all, killed, lessons, one_by_one, start
 
-from ordspan.models.file import to_bytes
-from ordspan.serving.app import make_app
-from ordspan.serving.engine import Engine
-from ordspan.serving.log import Log, LogError
-from ordspan.tables.rows import FileError
-from serving.served import TestClient
+from serving.served import killed, learn, lessons, model_of, models_along, serving
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")
 N = 20
-LESSONS = [lesson._replace(key=f"key {n}") for n, lesson in enumerate(lessons("empty", N))]
+LESSONS = lessons("empty", N)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder after a kill, before SQLite has moved anything from its WAL to the log."""
-    engine = Engine(tmp_path / "first", start("empty"), every=1000)
-    for lesson in LESSONS:
-        engine.learn([lesson])
-    left = killed(engine, tmp_path / "state")
-    engine.close()
-    return left
+@cache
+def expected_models():
+    """The models after 0, 1, 2, ... lessons."""
+    return models_along("empty", LESSONS)
+
+
+@pytest.fixture(params=[1000])
+def folder(tmp_path, request):
+    """A folder after a kill, before SQLite has moved anything from its WAL to the log.
+
+    The parameter is the number of events between two snapshots.
+    """
+    with serving(tmp_path / "first", "empty", every=request.param) as client:
+        for lesson in LESSONS:
+            learn(client, lesson)
+        return killed(client, tmp_path / "state")
 
 
 def wal(folder):
@@ -40,24 +41,27 @@ def wal(folder):
 
 
 def learned(folder):
-    """How many events a folder has; its model must be theirs."""
-    engine = Engine(folder)
-    n_events = engine.n_events
-    assert [event.key for event in engine.events()] == [f"key {n}" for n in range(n_events)]
-    expected = one_by_one("empty", LESSONS[:n_events])
-    assert to_bytes(engine.model) == expected
-    if n_events < N:  # and it goes on
-        engine.learn(LESSONS[n_events:])
-    assert to_bytes(engine.model) == one_by_one("empty", LESSONS)
-    engine.close()
-    return n_events
+    """How many events a folder has; its model must be theirs, and learns the rest."""
+    with serving(folder) as client:
+        keys = [event.key for event in client.engine.events()]
+        assert keys == [lesson["key"] for lesson in LESSONS[: len(keys)]]
+        assert client.get("/model").content == expected_models()[len(keys)]
+        learn(client, LESSONS)  # of which it knows the first
+        assert client.get("/model").content == expected_models()[N]
+    return len(keys)
+
+
+def refusal(folder, model=None, error=(OSError, ValueError)):
+    """The sentence with which a folder is not served."""
+    with pytest.raises(error) as said, serving(folder, model):
+        pass
+    return str(said.value)
 
 
 def test_what_is_committed_is_written_to_disk_first(tmp_path):
-    log = Log(tmp_path / "log.sqlite")
-    for name, value in (("journal_mode", "wal"), ("synchronous", 2)):  # 2 is FULL
-        assert log._db.execute(f"PRAGMA {name}").fetchone() == (value,)
-    log.close()
+    with serving(tmp_path, "empty") as client:
+        for name, value in (("journal_mode", "wal"), ("synchronous", 2)):  # 2 is FULL
+            assert client.engine.log._db.execute(f"PRAGMA {name}").fetchone() == (value,)
 
 
 def test_a_torn_or_damaged_end_leaves_all_that_was_before_it(folder, tmp_path):
@@ -77,27 +81,19 @@ def test_a_torn_or_damaged_end_leaves_all_that_was_before_it(folder, tmp_path):
     assert found == sorted(found, reverse=True)
 
 
-def test_a_snapshot_that_is_ahead_of_the_log_is_refused(tmp_path):
-    engine = Engine(tmp_path / "first", start("empty"), every=10)
-    for lesson in LESSONS:
-        engine.learn([lesson])
-    folder = killed(engine, tmp_path / "state")
-    engine.close()
+@pytest.mark.parametrize("folder", [10], indirect=True)
+def test_a_snapshot_that_is_ahead_of_the_log_is_refused(folder):
     wal(folder).write_bytes(wal(folder).read_bytes()[:-1])
     said = "snapshot.ordspan has learned 20 events, but the log ends with number 19: some were"
-    with pytest.raises(FileError, match=said):
-        Engine(folder)
+    assert said in refusal(folder)
     (folder / "snapshot.ordspan").unlink()  # as it says
     assert learned(folder) == N - 1
 
 
-def test_a_damaged_snapshot_is_made_up_for_by_the_log(tmp_path):
-    engine = Engine(tmp_path / "first", start("empty"), every=7)
-    engine.learn(LESSONS)
-    engine.close()
-    path = engine.folder / "snapshot.ordspan"
+@pytest.mark.parametrize("folder", [7], indirect=True)
+def test_a_damaged_snapshot_is_made_up_for_by_the_log(folder):
+    path, rng = folder / "snapshot.ordspan", np.random.default_rng(0)
     content = path.read_bytes()
-    rng = np.random.default_rng(0)
     damaged = [b"", content[:-1], content[: len(content) // 2], rng.bytes(1000)]
     for place in rng.choice(len(content), size=20, replace=False):
         flipped = bytearray(content)
@@ -105,9 +101,9 @@ def test_a_damaged_snapshot_is_made_up_for_by_the_log(tmp_path):
         damaged.append(bytes(flipped))
     for snapshot in damaged:
         path.write_bytes(snapshot)
-        assert learned(engine.folder) == N
+        assert learned(folder) == N
     path.unlink()
-    assert learned(engine.folder) == N
+    assert learned(folder) == N
 
 
 DAMAGE = {
@@ -120,24 +116,23 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("said", DAMAGE)
-def test_a_damaged_log_is_refused_and_left_alone(folder, said):
-    Engine(folder).close()  # all in one file
+@pytest.mark.parametrize("words", DAMAGE)
+def test_a_damaged_log_is_refused_and_left_alone(folder, words):
+    model_of(folder)  # all in one file
     (folder / "snapshot.ordspan").unlink()
     path = folder / "log.sqlite"
-    if isinstance(DAMAGE[said], str):
+    if isinstance(DAMAGE[words], str):
         with closing(sqlite3.connect(path)) as database, database:
-            database.execute(DAMAGE[said])
+            database.execute(DAMAGE[words])
     else:
-        path.write_bytes(DAMAGE[said](path.read_bytes()))
+        path.write_bytes(DAMAGE[words](path.read_bytes()))
     content = path.read_bytes()
-    with pytest.raises((LogError, FileError), match=said) as error:
-        Engine(folder)
-    assert str(path) in str(error.value)
-    assert "backup" in str(error.value) or "choose another state folder" in str(error.value)
-    assert path.read_bytes() == content
-    with pytest.raises((LogError, FileError), match=said):  # the lock was let go
-        Engine(folder)
+    for _ in range(2):  # the lock was let go
+        said = refusal(folder)
+        assert words in said
+        assert str(path) in said
+        assert "backup" in said or "choose another state folder" in said
+        assert path.read_bytes() == content
 
 
 @contextmanager
@@ -146,7 +141,7 @@ def no_room_beyond(size):
     import resource
 
     for kind in ("empty", "hashed"):
-        compile_all(kind)  # which is kept on disk too
+        models_along(kind, lessons(kind, 1))  # what is compiled is kept on disk too
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     try:
@@ -155,77 +150,52 @@ def no_room_beyond(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def as_record(lesson):
-    ends = {"lower": lesson.lower, "upper": lesson.upper, "key": lesson.key}
-    return dict(zip("abc", json.loads(lesson.values), strict=True)) | ends
-
-
 @POSIX
 def test_a_full_disk_refuses_labels_and_goes_on_when_there_is_room(folder):
-    engine = Engine(folder, every=1000)
-    with TestClient(make_app(engine), base_url="http://127.0.0.1") as client:
-        client.post("/learn", json=as_record(lessons("empty", 1, seed=9, key="new")[0]))
-        before, n_events = client.get("/model").content, engine.n_events
-        some = [as_record(lesson._replace(key=None)) for lesson in LESSONS]
+    some = [lesson | {"key": None} for lesson in LESSONS]
+    with serving(folder, every=1000) as client:
+        learn(client, lessons("empty", 1, seed=9)[0] | {"key": "new"})
+        before, n_events = client.get("/model").content, client.engine.n_events
         with no_room_beyond(wal(folder).stat().st_size):
             for records in (some[0], some):
                 answer = client.post("/learn", json=records)
                 assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
                 assert "log.sqlite: " in answer.json()["detail"]
                 assert client.post("/predict", json={"a": 1, "b": 2, "c": 3}).status_code == 200
-            assert client.get("/model").content == before
-            assert engine.n_events == n_events
-        assert client.post("/learn", json=some).status_code == 200
+            assert (client.get("/model").content, client.engine.n_events) == (before, n_events)
+        learn(client, some)
         after = client.get("/model").content
-        assert engine.n_events == n_events + N
+        assert client.engine.n_events == n_events + N
     assert after != before
     (folder / "snapshot.ordspan").unlink()  # the log alone gives the same model
-    engine = Engine(folder)
-    assert to_bytes(engine.model) == after
-    engine.close()
-
-
-def test_a_full_database_is_said_so(tmp_path):
-    engine = Engine(tmp_path, start("empty"))
-    engine.log._db.execute("PRAGMA max_page_count = 3")
-    with pytest.raises(LogError, match=r"log\.sqlite: database or disk is full; free some disk"):
-        engine.learn(lessons("empty", 300))
-    assert engine.n_events == 0
-    engine.close()
+    assert model_of(folder) == after
 
 
 @POSIX
 def test_without_room_for_a_snapshot_the_log_has_it_all(tmp_path):
     some = lessons("hashed", 6)
-    engine = Engine(tmp_path / "state", start("hashed"), every=2)
-    size = len(to_bytes(engine.model))
-    with no_room_beyond(size - 1000):
-        for lesson in some[:3]:
-            engine.learn([lesson])
-    assert {path.name for path in engine.folder.glob("*.ordspan")} == {"base.ordspan"}
-    assert not list(engine.folder.glob("*.partial"))
-    left = killed(engine, tmp_path / "killed")
-    again = Engine(left)
-    assert to_bytes(again.model) == one_by_one("hashed", some[:3])
-    again.close()
-    engine.learn(some[3:])
-    assert (engine.folder / "snapshot.ordspan").exists()
-    assert to_bytes(engine.model) == one_by_one("hashed", some)
-    engine.close()
+    expected = models_along("hashed", some)
+    with serving(tmp_path / "state", "hashed", every=2) as client:
+        with no_room_beyond(len(expected[0]) - 1000):
+            for lesson in some[:3]:
+                learn(client, lesson)
+        kept = {path.name for path in client.engine.folder.iterdir()}
+        assert {name for name in kept if name.endswith((".ordspan", ".partial"))} == {
+            "base.ordspan"
+        }
+        assert model_of(killed(client, tmp_path / "killed")) == expected[3]
+        learn(client, some[3:])
+        assert (client.engine.folder / "snapshot.ordspan").exists()
+        assert client.get("/model").content == expected[6]
 
 
 @POSIX
 @pytest.mark.parametrize("size", [0, 1000, 20_000])
 def test_a_folder_that_was_begun_without_room_can_be_begun_again(tmp_path, size):
-    def begin():
-        engine = Engine(tmp_path, start("hashed"))
-        engine.learn(lessons("hashed", 1))
-
-    with no_room_beyond(size), pytest.raises(OSError):
-        begin()
-    engine = Engine(tmp_path, start("hashed"))
-    assert engine.n_events == 0
-    engine.close()
+    with no_room_beyond(size):
+        refusal(tmp_path, "hashed", OSError)
+    with serving(tmp_path, "hashed") as client:
+        assert client.engine.n_events == 0
 
 
 @contextmanager
@@ -247,31 +217,38 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything(begun):
     with tempfile.TemporaryDirectory() as place:  # that others can enter
         folder = Path(place)
         if begun:
-            Engine(folder, start("empty")).close()
+            with serving(folder, "empty"):
+                pass
         before = sorted(folder.iterdir())
         folder.chmod(0o555)
-        said = f"{folder / 'log.sqlite'}: cannot be written .*; choose another name or folder"
-        with as_nobody(), pytest.raises(PermissionError, match=said):
-            Engine(folder, start("empty"))
+        with as_nobody():
+            said = refusal(folder, "empty", PermissionError)
+        assert f"{folder / 'log.sqlite'}: cannot be written" in said
+        assert "choose another name or folder" in said
         folder.chmod(0o755)
         assert sorted(folder.iterdir()) == before
 
 
-def test_a_second_engine_on_a_folder_is_refused(folder):
-    engine = Engine(folder)
-    with pytest.raises(FileError, match=r"log\.sqlite is in use by another process"):
-        Engine(folder)
-    engine.learn(lessons("empty", 1))  # the first one does not mind
-    engine.close()
-    Engine(folder).close()
+def test_a_second_service_on_a_folder_is_refused(folder):
+    with serving(folder) as client:
+        assert "log.sqlite is in use by another process" in refusal(folder)
+        learn(client, LESSONS[0] | {"key": "new"})  # the first one does not mind
+    model_of(folder)
 
 
-def test_a_log_that_another_process_holds_is_blamed_on_that_process(folder):
-    engine = Engine(folder)
-    engine.log._db.execute("PRAGMA busy_timeout = 10")
-    with closing(sqlite3.connect(folder / "log.sqlite")) as other:
+def test_a_log_that_is_full_or_held_by_another_process_is_said_so(folder):
+    def said(client):
+        answer = client.post("/learn", json=[lesson | {"key": None} for lesson in LESSONS * 50])
+        assert (answer.status_code, client.engine.n_events) == (503, N)
+        return answer.json()["detail"]
+
+    with serving(folder) as client, closing(sqlite3.connect(folder / "log.sqlite")) as other:
+        database = client.engine.log._db
+        database.execute("PRAGMA busy_timeout = 10")
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LogError, match=r"locked; another process is writing to it"):
-            engine.learn(lessons("empty", 1))
-    engine.learn(lessons("empty", 1))
-    engine.close()
+        assert "locked; another process is writing to it" in said(client)
+        other.rollback()
+        database.execute("PRAGMA max_page_count = 3")
+        assert "log.sqlite: database or disk is full; free some disk space" in said(client)
+        database.execute("PRAGMA max_page_count = 10000")
+        learn(client, LESSONS[0] | {"key": "new"})

@@ -6,9 +6,8 @@ import re
 import polars as pl
 import pytest
 
-from ordspan.commands.models import read_table_model
-from ordspan.models.file import to_bytes
-from serving.served import ROW, empty, model_file, opened, serving, standing
+from ordspan import load
+from serving.served import ROW, empty, learn, model_file, model_of, serving, standing
 
 LABELS = {
     (3, 3): ["3", " 3.0 ", "3,0", 3, 3.0, [3, 3], "3 to 3"],
@@ -22,17 +21,13 @@ GOOD = {"x0": 1.0, "x1": 2, "x2": -3.5, "label": 2}
 
 def test_every_form_of_label_is_read_as_in_files(tmp_path):
     """As one label, as a pair, and as two ends of which one may be missing."""
-    labels = [({"label": label}, ends) for ends, some in LABELS.items() for label in some]
-    labels += [
-        ({"lower": label[0], "upper": label[1]}, ends)
-        for ends, some in LABELS.items()
-        for label in some
-        if isinstance(label, list)
-    ]
-    labels += [({"lower": 4}, (4, 5)), ({"upper": 2.0}, (1, 2))]
+    labels = [({"lower": 4}, (4, 5)), ({"upper": 2.0}, (1, 2))]
+    for ends, some in LABELS.items():
+        labels += [({"label": label}, ends) for label in some]
+        pairs = [label for label in some if isinstance(label, list)]
+        labels += [({"lower": lower, "upper": upper}, ends) for lower, upper in pairs]
     with serving(tmp_path, empty()) as client:
-        answer = client.post("/learn", json=[{"a": 1, "b": 2} | label for label, _ in labels])
-        assert answer.status_code == 200, answer.text
+        learn(client, [{"a": 1, "b": 2} | label for label, _ in labels])
         learned = [(event.lower, event.upper) for event in client.engine.events()]
     assert learned == [ends for _, ends in labels]
 
@@ -119,17 +114,17 @@ def test_a_bad_record_is_refused_by_its_number_and_no_other_is_learned(name, cli
         assert words in refusal(client, "/predict", bad)
 
 
-@pytest.mark.parametrize("grades", ["1..5", "0.5,1,1.5", "poor,quite fair,good", "no,yes"])
+@pytest.mark.parametrize(
+    "grades", [[1, 2, 3, 4, 5], [0.5, 1, 1.5], ["poor", "quite fair", "good"], ["no", "yes"]]
+)
 def test_a_label_that_is_not_read_gets_ranges_that_are(grades, tmp_path):
     with serving(tmp_path, empty(grades=grades)) as client:
-        names = client.engine.model.classes_.tolist()
-        body = {"a": 1, "b": 2, "label": f"{names[0]} perhaps {names[1]}"}
+        body = {"a": 1, "b": 2, "label": f"{grades[0]} perhaps {grades[1]}"}
         said = refusal(client, "/learn", body)
         examples = re.search("write a range as (.*), or train a model", said)[1]
         ranges = [json.loads(example) for example in re.split(', (?=")| or ', examples)]
         assert len(ranges) == 3
-        learned = client.post("/learn", json=[body | {"label": label} for label in ranges])
-        assert learned.status_code == 200, learned.text
+        learn(client, [body | {"label": label} for label in ranges])
         ends = [(event.lower, event.upper) for event in client.engine.events()]
         assert ends[0] == ends[2]
         assert ends[0][0] == ends[1][0] == ends[0][1] - 1
@@ -137,7 +132,7 @@ def test_a_label_that_is_not_read_gets_ranges_that_are(grades, tmp_path):
 
 def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
     """In a list, alone, and when the log is replayed: cells are read one by one."""
-    model = read_table_model(model_file("mixed"))
+    model = load(model_file("mixed"))
     cells = [1.5, 1234.5, None, -3, 1e22, 12345678901234567890]
     rows = [ROW | {"price": price, "town": town} for price in cells for town in ("Ulm", 5, None)]
     with serving(tmp_path, "mixed") as client:
@@ -146,12 +141,10 @@ def test_a_row_is_worth_the_same_beside_any_other(tmp_path):
         assert [row["score"] for row in told] == pytest.approx(alone, rel=1e-12)
         assert model.latent(pl.DataFrame([ROW | {"price": 1.5}]))[0] == pytest.approx(alone[0])
         for row in rows:
-            assert client.post("/learn", json=row | {"label": "mid"}).status_code == 200
+            learn(client, row | {"label": "mid"})
         content = client.get("/model").content
     (tmp_path / "snapshot.ordspan").unlink()
-    engine = opened(tmp_path, None)
-    assert to_bytes(engine.model) == content
-    engine.close()
+    assert model_of(tmp_path) == content
 
 
 def test_features_of_svmlight_rows_have_one_name_each_and_are_numbers(tmp_path):
