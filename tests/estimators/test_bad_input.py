@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from examples import KINDS, graded
 
-from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
 
 X, Y, SPANS = graded(n=60)
 
@@ -18,9 +18,15 @@ def with_value(value, row=17, column=2):
 
 
 def all_of(model):
-    """Every attribute, the numbers of the learner as bytes."""
-    state = {name: value for name, value in vars(model).items() if not name.startswith("_learned")}
-    return state | {"learner_": model.learner_.state.tobytes()}
+    """Every attribute, and what was learned as bytes."""
+    attributes = {name: v for name, v in vars(model).items() if not name.startswith("_learned")}
+    return attributes | {"learner_": learned(model)}
+
+
+def learned(model):
+    if isinstance(model, CalibratedOrdinal):
+        return learned(model.estimator_) + model.calibration_.state.tobytes()
+    return model.learner_.state.tobytes()
 
 
 BAD_ROWS = [
@@ -35,7 +41,9 @@ BAD_ROWS = [
 ]
 
 
-LEARNING = [(kind, method) for kind in KINDS for method in ("fit", "partial_fit")]
+LEARNING = [
+    (kind, method) for kind in (*KINDS, CalibratedOrdinal) for method in ("fit", "partial_fit")
+]
 
 
 @pytest.mark.parametrize(("kind", "method"), [*LEARNING, (OrdinalSVM, "fit")])
@@ -63,10 +71,12 @@ BAD_LABELS = [
 ]
 
 
+@pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize(("labels", "message"), BAD_LABELS)
-def test_bad_labels_are_named_and_change_nothing(method, labels, message):
-    model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0).fit(X, SPANS)
+def test_bad_labels_are_named_and_change_nothing(calibrated, method, labels, message):
+    model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0)
+    model = (CalibratedOrdinal(model) if calibrated else model).fit(X, SPANS)
     before = all_of(model)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(X, labels)
@@ -103,18 +113,23 @@ BAD_SVMS = [
     ("loss", "log", "'loss' .*must be a str among"),
     ("tol", 0, "'tol' .*must be a float in the range"),
 ]
+BAD_CALIBRATIONS = [
+    ("labels", "all", "unknown labels 'all'; choose one of expected, contain"),
+    ("coverages", [2.0], "coverages must be distinct numbers between 0 and 1"),
+]
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "value", "message"),
     [(OrdinalPA, *bad) for bad in BAD_PARAMETERS]
     + [(KernelOrdinalPA, *bad) for bad in BAD_KERNELS]
-    + [(OrdinalSVM, *bad) for bad in BAD_SVMS],
+    + [(OrdinalSVM, *bad) for bad in BAD_SVMS]
+    + [(CalibratedOrdinal, *bad) for bad in BAD_CALIBRATIONS],
 )
 def test_bad_parameters_say_what_would_be_right_and_change_nothing(kind, name, value, message):
     new = kind(random_state=0).set_params(**{name: value})
     fitted = kind(random_state=0).fit(X, Y)
-    before = fitted.learner_.state.tobytes()
+    before = learned(fitted)
     calls = [new.fit, fitted.set_params(**{name: value}).fit]
     if hasattr(kind, "partial_fit"):
         classes = None if name == "classes" else [1, 2, 3, 4]
@@ -123,7 +138,7 @@ def test_bad_parameters_say_what_would_be_right_and_change_nothing(kind, name, v
         with pytest.raises(ValueError, match=message):
             call(X, Y)
     assert not [attribute for attribute in vars(new) if attribute.endswith("_")]
-    assert fitted.learner_.state.tobytes() == before
+    assert learned(fitted) == before
 
 
 def test_sample_weights_are_checked_and_a_batch_without_weight_changes_nothing():

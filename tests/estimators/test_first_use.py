@@ -20,7 +20,10 @@ def changed(column, factor=1.0, shift=0.0):
     return Z
 
 
-@pytest.mark.parametrize("kind", [OrdinalPA, KernelOrdinalPA, OrdinalSVM, PRank, MulticlassPA])
+RANKERS = [OrdinalPA, KernelOrdinalPA, OrdinalSVM, PRank]
+
+
+@pytest.mark.parametrize("kind", [*RANKERS, MulticlassPA, CalibratedOrdinal])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_features_of_very_different_size_are_named_with_the_way_out(kind):
     with pytest.warns(UserWarning, match=r"column 1 is 5,\d{3} times as large as .*Scaler") as told:
@@ -58,13 +61,7 @@ def test_usual_features_are_not_reported(rows):
         OrdinalPA().fit(rows, Y)
 
 
-def test_a_calibrated_model_warns_once():
-    with pytest.warns(UserWarning, match="times as large as") as told:
-        CalibratedOrdinal(random_state=0).fit(changed(1, 5000.0), Y)
-    assert len(told) == 1
-
-
-@pytest.mark.parametrize("kind", [OrdinalPA, KernelOrdinalPA, OrdinalSVM, PRank])
+@pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.parametrize("name", ["predict_proba", "predict_interval"])
 def test_what_only_a_calibrated_model_has_names_it(kind, name):
     model = kind().fit(X, Y)

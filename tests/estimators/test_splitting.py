@@ -6,7 +6,7 @@ import pytest
 from examples import graded
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 
 from ordspan import CalibratedOrdinal, OrdinalPA, StratifiedIntervalKFold
 
@@ -54,8 +54,6 @@ def test_it_works_where_scikit_learn_takes_a_splitter(labels):
     folds = StratifiedIntervalKFold(3, shuffle=True, random_state=0)
     model = OrdinalPA(classes=[1, 2, 3, 4], random_state=0)
     assert cross_val_score(model, X, labels, cv=folds).shape == (3,)
-    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=folds).fit(X, labels)
-    assert np.isfinite(search.best_score_)
     assert CalibratedOrdinal(model, cv=folds).fit(X, labels).predict_proba(X).shape == (90, 4)
     assert repr(folds).startswith("StratifiedIntervalKFold(classes=None, n_splits=3")
 
