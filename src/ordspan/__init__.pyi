@@ -17,9 +17,9 @@ from ordspan.estimators import OrdinalSVM as OrdinalSVM
 from ordspan.estimators import PRank as PRank
 from ordspan.estimators.calibrated import CalibratedOrdinal as CalibratedOrdinal
 from ordspan.estimators.encoder import TableEncoder as TableEncoder
+from ordspan.estimators.layers import latent as latent
+from ordspan.estimators.layers import predict_interval as predict_interval
 from ordspan.estimators.splitting import StratifiedIntervalKFold as StratifiedIntervalKFold
-from ordspan.estimators.steps import latent as latent
-from ordspan.estimators.steps import predict_interval as predict_interval
 from ordspan.labels.ranks import brackets as brackets
 from ordspan.labels.ranks import from_ratings as from_ratings
 from ordspan.labels.ranks import intervals as intervals

@@ -13,7 +13,7 @@ from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
 from ordspan.commands.models import ranker_and_calibration, read_model
 from ordspan.learners import Calibration
-from ordspan.models.file import Note, Rounds
+from ordspan.models.file import CheckpointNote, Rounds
 from ordspan.models.table import TableModel
 from ordspan.tables.text import STDIN
 
@@ -127,7 +127,9 @@ def describe_columns(model: Any) -> dict[str, Any] | None:
     return asdict(model.recipe) | named
 
 
-def describe_checkpoint(model: Any, note: Note | None, path: str) -> dict[str, Any] | None:
+def describe_checkpoint(
+    model: Any, note: CheckpointNote | None, path: str
+) -> dict[str, Any] | None:
     """Progress of an unfinished training."""
     if note is None:
         return None

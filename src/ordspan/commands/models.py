@@ -50,7 +50,7 @@ def ranker_and_calibration(model: Any) -> tuple[Any, Calibration | None]:
     """The ordinal estimator of a model, and what makes probabilities and ranges, if any."""
     if isinstance(model, TableModel):
         return model.estimator, model.calibration
-    from ordspan.estimators.steps import layers_of  # imports scikit-learn's pipelines
+    from ordspan.estimators.layers import layers_of  # imports scikit-learn's pipelines
 
     return layers_of(model)[-1], getattr(model, "calibration_", None)
 

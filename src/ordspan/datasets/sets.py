@@ -1,4 +1,4 @@
-"""The data sets of section 6.1 of the paper: standardised rows, ranks 1..K."""
+"""The data sets in the box: those of section 6.1 of the paper, and incomes of nine surveys."""
 
 from __future__ import annotations
 

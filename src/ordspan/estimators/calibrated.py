@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordspan.core.state import Floats, Ranks
 from ordspan.estimators.base import RankPredictor
+from ordspan.estimators.layers import fit_weighted, latent, ranker_of
 from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
 from ordspan.estimators.splitting import StratifiedIntervalKFold
-from ordspan.estimators.steps import fit_weighted, latent, ranker_of
 from ordspan.labels.ranks import encode, read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.rows import check_weights

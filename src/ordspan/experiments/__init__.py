@@ -1,1 +1,1 @@
-"""The paper's experiments: protocol, runner, results table, figures and report."""
+"""The paper's experiments: protocol, runs, results, claims, figures, report; the printed search."""

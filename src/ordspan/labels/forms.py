@@ -39,7 +39,7 @@ FORMS = (
 )
 """How ranges may be written; ``above`` and ``below`` are ends that are not included.
 
-Slashes separate alternative words. The table of label forms in the documentation is generated from
+Slashes separate alternative words. The table of label forms in docs/intervals.md is compared with
 this one. ``3/4`` is a form too, of neighbours only, since 4/10 may mean 4 out of 10.
 """
 DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")

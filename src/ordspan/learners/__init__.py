@@ -1,4 +1,4 @@
-"""Online learners on ranks 1..K: plain arrays, no scikit-learn."""
+"""Learners on ranks 1..K, online and batch: plain arrays, no scikit-learn."""
 
 from ordspan.learners.base import Learner
 from ordspan.learners.calibration import Calibration

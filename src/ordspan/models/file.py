@@ -187,7 +187,7 @@ class Table(msgspec.Struct):
         msgspec.convert(self.training, Training)
 
 
-class Note(msgspec.Struct):
+class CheckpointNote(msgspec.Struct):
     """How far a training has come, and with which settings and files."""
 
     settings: dict[str, Any]
@@ -216,7 +216,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     fitted: dict[str, Finite]
     calibrated: dict[str, Value] | None = None  # parameters of a CalibratedOrdinal around it
     table: Table | None = None
-    checkpoint: Note | None = None
+    checkpoint: CheckpointNote | None = None
 
     def __post_init__(self) -> None:
         names, table = self.feature_names, self.table
@@ -228,7 +228,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"{self.n_iter} passes are not its max_iter")
 
 
-def to_bytes(model: Any, checkpoint: Note | None = None) -> bytes:
+def to_bytes(model: Any, checkpoint: CheckpointNote | None = None) -> bytes:
     """The content of a model file, or of a checkpoint."""
     header, tensors = table_parts(model) if isinstance(model, TableModel) else _parts(model)
     header.checkpoint = checkpoint
@@ -453,7 +453,7 @@ class Checkpoint:
     def write(self, model: Any, progress: Any) -> None:
         """Write the model and its progress atomically."""
         if self.path is not None:
-            note = Note(self.settings, msgspec.to_builtins(progress))
+            note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
             write_atomically(self.path, to_bytes(model, note))
 
     def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:

@@ -386,7 +386,7 @@ class ScoreDisplay(Display):
         ScoreDisplay
             The display.
         """
-        from ordspan.estimators.steps import latent, layers_of
+        from ordspan.estimators.layers import latent, layers_of
 
         scores, thresholds = latent(estimator, X), layers_of(estimator)[-1].thresholds_
         return cls.from_predictions(y, scores, thresholds, classes=estimator.classes_, ax=ax)

@@ -1,4 +1,4 @@
-"""Files of any size as batches of rows: text, Parquet, Arrow, Excel and svmlight."""
+"""The names and endings of all formats of files, without an import."""
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
