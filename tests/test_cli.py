@@ -44,7 +44,7 @@ def test_the_report_can_be_drawn_anew_from_the_table_alone(finished, tmp_path):
     folder, _ = finished
     (tmp_path / "results.npz").write_bytes((folder / "results.npz").read_bytes())
     said("reproduce", "--report-only", tmp_path)
-    for name in ("summary.csv", "claims.csv", "figure1.pdf"):
+    for name in WRITTEN:
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 

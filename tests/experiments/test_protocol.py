@@ -1,5 +1,8 @@
 """Section 6: what is sampled, who sees which labels, what is counted; losses, and their bound."""
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -24,8 +27,8 @@ def stream(percent=50, run=0, kind=protocol.REPORTED, **options):
     return protocol.streams(job, DATA, kind, run)[percent]
 
 
-def predictions(curve, some, C=None):
-    return curve.learner(DATA, C).learn_many(some.X, *some.labels(curve), predict=True)
+def reads_intervals(curve):
+    return curve.algorithm in ("PA", "PA-I", "PA-II", "PRIL")
 
 
 def away(predicted, some):
@@ -63,29 +66,19 @@ def test_all_percentages_of_a_run_see_the_same_rows_and_no_two_runs_do():
         assert not np.array_equal(other.X[:100], first.X)
 
 
-# predictions and errors
+# predictions
 
 
 @pytest.mark.parametrize("algorithm", ALL)
 @pytest.mark.parametrize("average", [False, True])
 def test_predictions_are_those_of_the_slow_twin(algorithm, average):
     curve, some = Curve(algorithm, average=average and algorithm.startswith("PA")), stream()
-    reads_intervals = algorithm in ("PA", "PA-I", "PA-II", "PRIL")
-    lower, upper = (some.lower, some.upper) if reads_intervals else (some.ranks,) * 2
+    lower, upper = (some.lower, some.upper) if reads_intervals(curve) else (some.ranks,) * 2
     twin = naive.learn_stream(
         some.X, lower, upper, TWINS.get(algorithm, algorithm), 0.1, curve.average, n_classes=5
     )
-    np.testing.assert_array_equal(predictions(curve, some, 0.1), twin.predicted)
-
-
-@pytest.mark.parametrize("algorithm", ["PRank", "PRIL", "PA-I"])
-def test_errors_are_to_the_exact_labels_and_to_those_that_were_learned(algorithm):
-    curve, some = Curve(algorithm), stream(75)
-    predicted = predictions(curve, some, 0.1)
-    errors, interval_errors = protocol.errors_along(DATA, curve, 0.1, some)
-    np.testing.assert_array_equal(errors, np.abs(predicted - some.ranks).cumsum())
-    used = errors if algorithm == "PRank" else away(predicted, some).cumsum()
-    np.testing.assert_array_equal(interval_errors, used)
+    predicted = curve.learner(DATA, 0.1).learn_many(some.X, *some.labels(curve), predict=True)
+    np.testing.assert_array_equal(predicted, twin.predicted)
 
 
 def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
@@ -93,21 +86,6 @@ def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
     assert (kept[0], kept[-1]) == (1, 7000)
     assert 700 in kept
     assert 200 < kept.size <= 301
-    some = stream(trials=7000)
-    errors, _ = protocol.errors_along(DATA, Curve("PRank"), None, some)
-    wrong = np.abs(predictions(Curve("PRank"), some) - some.ranks)
-    np.testing.assert_array_equal(errors, wrong.cumsum()[kept - 1])
-
-
-@pytest.mark.parametrize("algorithm", ["PA-II", "PRIL"])
-def test_thresholds_along_a_run_are_those_of_one_pass(algorithm):
-    curve, some = Curve(algorithm), stream(trials=400)
-    whole, learner = curve.learner(DATA, 0.1), curve.learner(DATA, 0.1)
-    whole.learn_many(some.X, *some.labels(curve))
-    thresholds = protocol.thresholds_along(learner, curve, some)
-    assert thresholds.shape == (protocol.kept_trials(400).size, 4)
-    np.testing.assert_array_equal(thresholds[-1], whole.thresholds)
-    np.testing.assert_array_equal(learner.state, whole.state)
 
 
 # losses, the best fixed ranker in hindsight, and the bound
@@ -165,35 +143,64 @@ def test_no_other_fixed_ranker_that_was_tried_loses_less(percent):
     assert loss <= 1.02 * least
 
 
+# the table of results
+
+JOB = ReproduceJob(
+    runs=5, trials=400, fractions=(0, 75), algorithms=ALL, average=True, solver="sca", jobs=2
+)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hindsight")
-    job = ReproduceJob(runs=5, trials=300, fractions=(0, 75), average=True, out=folder, jobs=2)
-    return run(job, [DATA])
+    return run(replace(JOB, out=tmp_path_factory.mktemp("run")), [DATA], {"mslr": "not here"})
+
+
+def test_the_table_holds_every_curve_as_it_was_run(results):
+    curves, kept = protocol.curves_of(JOB), protocol.kept_trials(400) - 1
+    assert kept.size < 400
+    assert (results.labels, results.algorithms) == ([0, 75], [curve.name for curve in curves])
+    assert results.settings["sources"]["synthetic"].startswith("synthetic stream")
+    assert results.settings["unavailable"] == {"mslr": "not here"}
+    for labels, curve in product(results.labels, curves):
+        row = results.rows["synthetic", labels, curve.name]
+        C = None if np.isnan(row["C"]) else row["C"]
+        assert (C is not None) == curve.algorithm.endswith(("-I", "-II"))
+        for number in reversed(range(5)):
+            some, learner = stream(labels, number, trials=400), curve.learner(DATA, C)
+            predicted = learner.learn_many(some.X, *some.labels(curve), predict=True)
+            wrong = np.abs(predicted - some.ranks)
+            used = away(predicted, some) if reads_intervals(curve) else wrong
+            np.testing.assert_array_equal(row["error_sums"][number], wrong.cumsum()[kept])
+            np.testing.assert_array_equal(row["interval_error_sums"][number], used.cumsum()[kept])
+        if curve.algorithm.startswith("MC"):
+            assert np.isnan([*row["losses"], *row["thresholds"].flat]).all()
+        else:  # of the first run
+            np.testing.assert_array_equal(row["thresholds"][-1], learner.thresholds)
+            losses = protocol.learner_losses(curve.learner(DATA, C), curve, some)
+            np.testing.assert_array_equal(row["losses"], protocol.cumulative(losses))
 
 
 def test_the_table_holds_the_first_runs_of_the_fixed_ranker(results):
-    some = stream(75)
+    some, kept = stream(75, trials=400), protocol.kept_trials(400) - 1
     best, losses = protocol.best_fixed(some, 5)
     predicted = np.array([1 + sum(best.thresholds <= x @ best.weights) for x in some.X])
     row = results.rows["synthetic", 75, "hindsight"]
-    np.testing.assert_array_equal(row["error_sums"][0], np.abs(predicted - some.ranks).cumsum())
-    np.testing.assert_array_equal(row["interval_error_sums"][0], away(predicted, some).cumsum())
+    wrong, used = np.abs(predicted - some.ranks), away(predicted, some)
+    np.testing.assert_array_equal(row["error_sums"][0], wrong.cumsum()[kept])
+    np.testing.assert_array_equal(row["interval_error_sums"][0], used.cumsum()[kept])
     assert row["losses"][-1] == pytest.approx(losses.sum())
-    assert "hindsight" not in results.algorithms
     for cell, row in results.rows.items():
         assert row["runs"] == (protocol.HINDSIGHT_RUNS if cell.algorithm == "hindsight" else 5)
         assert results.final(cell).min() > 0
 
 
-def test_the_table_holds_the_losses_of_the_first_run(results):
-    some = stream(75)
-    for curve in (Curve("PA"), Curve("PA-I"), Curve("PA-I", average=True), Curve("PRank")):
-        row = results.rows["synthetic", 75, curve.name]
-        learner = curve.learner(DATA, None if np.isnan(row["C"]) else row["C"])
-        expected = protocol.cumulative(protocol.learner_losses(learner, curve, some))
-        np.testing.assert_array_equal(row["losses"], expected)
-    assert np.isnan(results.rows["synthetic", 75, "MCP"]["losses"]).all()
+@pytest.mark.parametrize("algorithm", ["PA-I", "MC-PA-II"])
+def test_c_is_the_best_of_the_grid_on_the_tuning_runs(results, algorithm):
+    curve, totals = Curve(algorithm), np.zeros(len(protocol.GRID))
+    for number in range(protocol.TUNING_RUNS):
+        some = stream(75, number, protocol.TUNING, trials=400)
+        totals += [protocol.errors_along(DATA, curve, C, some)[1, -1] for C in protocol.GRID]
+    assert results.rows["synthetic", 75, algorithm]["C"] == protocol.GRID[totals.argmin()]
 
 
 @pytest.mark.parametrize("labels", [0, 75])

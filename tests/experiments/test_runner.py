@@ -10,8 +10,7 @@ import pytest
 
 from ordspan.commands.jobs import ReproduceJob
 from ordspan.datasets import synthetic
-from ordspan.experiments import protocol
-from ordspan.experiments.protocol import GRID, TUNING_RUNS, Curve, errors_along
+from ordspan.experiments.protocol import TUNING_RUNS
 from ordspan.experiments.reproduce import run
 from ordspan.experiments.results import Results
 
@@ -21,11 +20,7 @@ OPTIONS = {"runs": 7, "trials": 60, "fractions": (0, 75), "jobs": 1}
 
 def run_in(folder, progress=lambda *_: None, **changes):
     job = ReproduceJob(out=folder, **(OPTIONS | changes))
-    return run(job, [DATA], {"mslr": "not here"}, progress)
-
-
-def streams(kind, number):
-    return protocol.streams(ReproduceJob(**OPTIONS), DATA, kind, number)
+    return run(job, [DATA], {}, progress)
 
 
 @pytest.fixture(scope="module")
@@ -44,35 +39,6 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs(finished
     assert content(tmp_path) == content(finished)
     run_in(tmp_path, seed=1, jobs=3, overwrite=True)
     assert content(tmp_path) != content(finished)
-
-
-def test_the_table_holds_every_curve_and_its_errors(finished):
-    results = Results.load(finished / "results.npz")
-    assert results.labels == [0, 75]
-    assert results.algorithms == ["PA", "PA-I", "PA-II", "PRank", "MCP"]
-    assert results.settings["sources"]["synthetic"].startswith("synthetic stream")
-    assert results.settings["unavailable"] == {"mslr": "not here"}
-    for (_, labels, name), row in ((cell, results.rows[cell]) for cell in results.cells):
-        curve, C = Curve(name), None if np.isnan(row["C"]) else row["C"]
-        assert (C is None) == (name not in ("PA-I", "PA-II"))
-        assert np.isnan(row["thresholds"]).any() == (name == "MCP")
-        for number in range(7):
-            sums = errors_along(DATA, curve, C, streams(protocol.REPORTED, number)[labels])
-            np.testing.assert_array_equal(row["error_sums"][number], sums[0])
-            np.testing.assert_array_equal(row["interval_error_sums"][number], sums[1])
-
-
-def test_c_is_the_best_of_the_grid_on_the_tuning_runs(finished):
-    curve, totals = Curve("PA-I"), np.zeros(len(GRID))
-    for number in range(TUNING_RUNS):
-        some = streams(protocol.TUNING, number)[75]
-        totals += [errors_along(DATA, curve, C, some)[1, -1] for C in GRID]
-    results = Results.load(finished / "results.npz")
-    assert results.rows["synthetic", 75, "PA-I"]["C"] == GRID[totals.argmin()]
-
-
-def test_algorithms_without_c_run_alone(tmp_path):
-    assert np.isnan(run_in(tmp_path, algorithms=("PRank", "MCP")).table["C"]).all()
 
 
 @pytest.fixture
