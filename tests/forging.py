@@ -3,8 +3,6 @@
 import atexit
 import hashlib
 import json
-import signal
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
@@ -14,13 +12,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from sklearn.frozen import FrozenEstimator
 
+from commands.tables import said, stopped
 from estimators.examples import ESTIMATORS, graded
-from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, load, save
 from ordspan.catalog import DEFAULTS
-from ordspan.commands.stopping import Stopped
-from ordspan.commands.train import TrainJob, train
-from ordspan.models.file import NO_DIGEST, Checkpoint, to_bytes
+from ordspan.models.file import Checkpoint, Rounds
 
+NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 X, Y, SPANS = graded(40)
 TABLE = "age,job,note,grade\n" + "".join(
     f"{3 * i % 41},{'abc'[i % 3]},n{i * i % 7},{1 + i % 4}\n" for i in range(60)
@@ -38,9 +36,9 @@ FITTED = {str(one): (one, X, SPANS) for one in ESTIMATORS} | {
     "no support vectors": (NO_VECTORS, X, [[1, 4]] * len(X)),
 }
 SPARSE_TABLE, OF_TABLE, OF_ROUNDS = "table, sparse", "checkpoint of a table", "checkpoint of rounds"
-TABLES = {f"table, {learner}": {"learner": learner} for learner in DEFAULTS} | {
-    "table, hashed": {"passes": 3, "hashed": ["note"]},
-    SPARSE_TABLE: {},
+TABLES = {f"table, {learner}": ["--learner", learner] for learner in DEFAULTS} | {
+    "table, hashed": ["--passes", 3, "--hash", "note", "--checkpoint-every", 20],
+    SPARSE_TABLE: [],
 }
 KINDS = (*FITTED, *TABLES, OF_TABLE, OF_ROUNDS)
 
@@ -55,17 +53,33 @@ def workshop():
     return folder
 
 
-def job_of(kind, **how):
-    """What a model of a table is trained by; a checkpoint that of words that are hashed."""
-    if kind == SPARSE_TABLE:
-        return TrainJob(workshop() / "rows.txt", workshop() / "m", **how)
-    how |= TABLES.get(kind, TABLES["table, hashed"])
-    return TrainJob(workshop() / "rows.csv", workshop() / "m", label="grade", **how)
+def train_words(kind, how="--overwrite"):
+    """How a model of a table is trained; a checkpoint that of words that are hashed."""
+    rows = ["rows.txt"] if kind == SPARSE_TABLE else ["rows.csv", "--label", "grade"]
+    options = TABLES.get(kind, TABLES["table, hashed"])
+    return ["train", workshop() / rows[0], *rows[1:], *options, "--model", workshop() / "m", how]
 
 
 def rounds_of(path):
     """The checkpoint of a training on Dask."""
     return Checkpoint(path, {"rounds": 3}, [], "start anew")
+
+
+def read_rounds(path):
+    """Go on from the checkpoint of a training on Dask."""
+    return rounds_of(path).read(OrdinalPA, Rounds)
+
+
+def content_of(model):
+    """What is written where a model is saved."""
+    save(model, workshop() / "saved")
+    return (workshop() / "saved").read_bytes()
+
+
+def loaded(content):
+    """The model of a file of this content, which is named model."""
+    (workshop() / "model").write_bytes(content)
+    return load(workshop() / "model")
 
 
 @cache
@@ -74,16 +88,15 @@ def original(kind):
     out = workshop() / "m"
     if kind in FITTED:
         estimator, rows, labels = FITTED[kind]
-        return to_bytes(estimator.fit(rows, labels))
+        return content_of(estimator.fit(rows, labels))
     if kind == OF_ROUNDS:
         rounds_of(out).write(OrdinalPA(random_state=0).fit(X, Y), (1, [(1, 40, 9, 0.5)]))
         return out.read_bytes()
     if kind == OF_TABLE:
-        with suppress(Stopped):
-            stop = lambda *_: signal.raise_signal(signal.SIGINT)  # noqa: E731
-            train(job_of(kind, overwrite=True), report=stop)
+        out.unlink(missing_ok=True)
+        stopped(*train_words(kind))
         return out.with_name("m.checkpoint").read_bytes()
-    train(job_of(kind, overwrite=True))
+    said(*train_words(kind))
     return out.read_bytes()
 
 

@@ -12,27 +12,19 @@ import polars as pl
 from scipy.sparse import csr_array
 
 import ordspan
+from commands.tables import ask
 from forging import (
     KINDS,
     OF_ROUNDS,
     OF_TABLE,
     forged,
-    job_of,
     original,
     parts_of,
-    rounds_of,
+    read_rounds,
+    train_words,
     with_digest,
     workshop,
 )
-from ordspan import OrdinalPA
-from ordspan.cli.info import properties
-from ordspan.commands.info import info
-from ordspan.commands.jobs import InfoJob, PredictJob
-from ordspan.commands.predict import predict
-from ordspan.commands.stopping import Stopped
-from ordspan.commands.train import train
-from ordspan.models.file import Rounds
-from ordspan.models.table import TableModel
 
 NUMBERS = (0, -1, 1, 2, 7, 2**31, 5 * 10**8, 2**53 + 1, 2**63, 10**30, 0.5, 1e308, -1e308, 5e-324)
 WORDS = ("", "x", "é\x1b", "\ud800", "PA", "linear", "sca", "rot13", "<U99999999")
@@ -51,14 +43,14 @@ def attack(rng, folder: Path) -> None:
     path.write_bytes(content)
     model = loaded(path, len(content))
     uses = [] if model is None else [described, predicted, learned, saved, restored]
-    if isinstance(model, TableModel) and rng.random() < 0.1:
+    if hasattr(model, "recipe") and rng.random() < 0.1:
         uses.append(predicted_from_file)
     if kind == OF_TABLE:
-        uses.append(lambda *_: train(job_of(kind, resume=True)))
+        uses.append(lambda *_: command(*train_words(kind, "--resume")))
     if kind == OF_ROUNDS:
-        uses.append(lambda *_: rounds_of(path).read(OrdinalPA, Rounds))
+        uses.append(lambda *_: read_rounds(path))
     for use in uses:  # what a strange model cannot do it refuses; anything else is a fault
-        with np.errstate(all="ignore"), warnings.catch_warnings(), suppress(ValueError, Stopped):
+        with np.errstate(all="ignore"), warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore")
             use(model, path, rng)
 
@@ -76,10 +68,15 @@ def loaded(path: Path, size: int):
         assert peak < SPARE + PER_BYTE * size, f"{peak:,} bytes to load {size:,}"
 
 
+def command(*words) -> None:
+    """A command that is done, or refuses what it cannot do."""
+    answer = ask(*words)
+    assert isinstance(answer.exception, SystemExit | None), answer.exception
+
+
 def described(model, path, rng) -> None:
-    description = info(InfoJob(path))
-    json.dumps(description)
-    assert properties(description)
+    command("info", path)
+    command("info", path, "--json")
 
 
 def predicted(model, path, rng) -> None:
@@ -91,7 +88,7 @@ def predicted(model, path, rng) -> None:
 
 def predicted_from_file(model, path, rng) -> None:
     rows = workshop() / ("rows.txt" if model.recipe.n_sparse else "rows.csv")
-    predict(PredictJob([rows], path, path.with_name("out.csv"), overwrite=True))
+    command("predict", rows, "--model", path, "--out", path.with_name("out.csv"), "--overwrite")
 
 
 def learned(model, path, rng) -> None:
@@ -108,7 +105,7 @@ def saved(model, path, rng) -> None:
 
 def restored(model, path, rng) -> None:
     """As pickle and skops do it, with numbers that may have been changed again."""
-    if not isinstance(model, TableModel):
+    if not hasattr(model, "recipe"):
         state = copy.deepcopy(model.__getstate__())
         arrays = {k: v for k, v in state.items() if k in ("learner_", "calibration_", "classes_")}
         change_tensors(rng, arrays)
@@ -120,10 +117,10 @@ def restored(model, path, rng) -> None:
 
 def rows_for(model, rng):
     """Three rows; wide ones are sparse, and reach to the ends."""
-    if isinstance(model, TableModel) and not model.recipe.n_sparse:
+    if hasattr(model, "recipe") and not model.recipe.n_sparse:
         table = {name: [1.0, 5.0, None] for name in model.recipe.numbers}
         return pl.DataFrame(table | {name: ["a", "c", "n2"] for name in model.recipe.texts})
-    width = model.recipe.n_sparse if isinstance(model, TableModel) else model.n_features_in_
+    width = model.recipe.n_sparse if hasattr(model, "recipe") else model.n_features_in_
     if width <= 1000:
         return rng.standard_normal((3, width))
     columns = np.array([0, width - 1, width // 2], dtype=np.int64)

@@ -18,9 +18,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from estimators.examples import ESTIMATORS, graded
-from forging import forged, parts_of
-from ordspan import CalibratedOrdinal, KernelOrdinalPA, OrdinalPA, OrdinalSVM, load, save
-from ordspan.models import file as model_file
+from forging import content_of, forged, loaded, parts_of
+from ordspan import (
+    CalibratedOrdinal,
+    KernelOrdinalPA,
+    ModelFileError,
+    OrdinalPA,
+    OrdinalSVM,
+    load,
+    save,
+)
 
 X, Y, SPANS = graded()
 RANKER = OrdinalPA(random_state=0)
@@ -34,38 +41,36 @@ SET = OrdinalPA(classes=np.arange(1, 5, dtype="i1"), class_weight={1: 2.0, 4: 0.
     [(one, words) for one in [*ESTIMATORS, OrdinalSVM()] for words in (False, True)]
     + [(one, False) for one in (SET, *AROUND)],
 )
-def test_a_loaded_model_predicts_and_learns_on_exactly_like_the_saved_one(
-    estimator, words, tmp_path
-):
+def test_a_loaded_model_predicts_and_learns_on_exactly_like_the_saved_one(estimator, words):
     rows, labels = X, SPANS
     if words:
         rows, order = pd.DataFrame(X, columns=list("abcd")), ["d", "c", "b", "a"]
         estimator, labels = clone(estimator).set_params(classes=order), np.array(order)[SPANS - 1]
     model = clone(estimator).fit(rows, labels)
-    save(model, tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    assert repr(loaded) == repr(model)
-    assert loaded.classes_.dtype == model.classes_.dtype
-    assert (loaded.n_features_in_, hasattr(loaded, "feature_names_in_")) == (4, words)
+    content = content_of(model)
+    twin = loaded(content)
+    assert repr(twin) == repr(model)
+    assert twin.classes_.dtype == model.classes_.dtype
+    assert (twin.n_features_in_, hasattr(twin, "feature_names_in_")) == (4, words)
     for method in ("predict", "latent", "decision_function", "predict_proba", "predict_interval"):
         if hasattr(model, method):
-            ours, theirs = (getattr(one, method)(rows) for one in (loaded, model))
+            ours, theirs = (getattr(one, method)(rows) for one in (twin, model))
             np.testing.assert_array_equal(ours, theirs)
-    assert model_file.to_bytes(loaded) == (tmp_path / "model").read_bytes()
+    assert content_of(twin) == content
     if hasattr(model, "partial_fit"):
-        ours, theirs = (one.partial_fit(rows, labels) for one in (loaded, model))
-        assert model_file.to_bytes(ours) == model_file.to_bytes(theirs)
+        ours, theirs = (content_of(one.partial_fit(rows, labels)) for one in (twin, model))
+        assert ours == theirs
 
 
 def test_equal_models_give_equal_bytes_of_which_none_can_change_unnoticed():
-    content, twin = (model_file.to_bytes(clone(RANKER).fit(X, Y)) for _ in range(2))
+    content, twin = (content_of(clone(RANKER).fit(X, Y)) for _ in range(2))
     assert content == twin
     for i in range(len(content)):
         flipped = content[:i] + bytes([content[i] ^ (1 << i % 8)]) + content[i + 1 :]
         for damaged in (content[:i], flipped, content + content[:i]):
             if damaged != content:
-                with pytest.raises(model_file.ModelFileError):
-                    model_file.from_bytes(damaged, "model")
+                with pytest.raises(ModelFileError):
+                    loaded(damaged)
 
 
 class Trap:
@@ -83,7 +88,7 @@ def test_pickles_and_foreign_files_are_refused_and_not_run(tmp_path):
     }
     for name, content in foreign.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(model_file.ModelFileError, match=name):
+        with pytest.raises(ModelFileError, match=name):
             load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing")
@@ -91,11 +96,11 @@ def test_pickles_and_foreign_files_are_refused_and_not_run(tmp_path):
 
 @pytest.mark.parametrize("version", [1, 4, 99])
 def test_any_other_format_is_refused(version):
-    header, tensors = parts_of(model_file.to_bytes(clone(RANKER).fit(X, Y)))
+    header, tensors = parts_of(content_of(clone(RANKER).fit(X, Y)))
     content = forged(header | {"format": version}, tensors)
     message = f"model has model format {version}, .* another version of ordspan; train the model"
-    with pytest.raises(model_file.ModelFileError, match=message):
-        model_file.from_bytes(content, "model")
+    with pytest.raises(ModelFileError, match=message):
+        loaded(content)
 
 
 SEARCH = GridSearchCV(RANKER, {"C": [0.1]}, cv=2)
@@ -149,15 +154,15 @@ def test_a_pipeline_is_written_by_skops_as_the_refusal_says(model, tmp_path):
 
 def test_a_model_whose_parameters_were_set_anew_goes_on_with_them():
     model = clone(RANKER).fit(X, Y).set_params(C=7.0, variant="PA-II")
-    content = model_file.to_bytes(model)
-    twins = model_file.from_bytes(content, "model")[1], pickle.loads(pickle.dumps(model))
+    content = content_of(model)
+    twins = loaded(content), pickle.loads(pickle.dumps(model))
     model.partial_fit(X, Y)
     for twin in twins:
-        assert model_file.to_bytes(twin) == content
-        assert model_file.to_bytes(twin.partial_fit(X, Y)) == model_file.to_bytes(model)
+        assert content_of(twin) == content
+        assert content_of(twin.partial_fit(X, Y)) == content_of(model)
 
 
-@pytest.mark.parametrize("keep", [model_file.to_bytes, pickle.dumps, skops.io.dumps])
+@pytest.mark.parametrize("keep", [content_of, pickle.dumps, skops.io.dumps])
 def test_a_kernel_set_anew_after_learning_is_not_kept_as_if_learned(keep):
     model = KernelOrdinalPA(random_state=0).fit(X, Y).set_params(kernel="linear")
     with pytest.raises(ValueError, match="have changed since it was fitted; restore them"):
