@@ -2,7 +2,6 @@
 
 import html
 import json
-import os
 import re
 import shutil
 
@@ -287,14 +286,6 @@ def test_an_unusual_group_column_of_parquet(folder, frame, tmp_path):
 # -- files ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "names", [["rows.csv.gz"], ["rows.parquet"], ["rows.jsonl"], ["first.csv", "rest.csv"]]
-)
-def test_every_format_gives_the_same(folder, names):
-    options = {"label": "range", "group": "query"}
-    assert found_in(folder, *names, **options) == found_in(folder, "rows.csv", **options)
-
-
 @pytest.mark.parametrize(("name", "model"), [("rows.csv", "model"), ("rows.txt", "sparse")])
 def test_small_chunks_give_the_same_numbers_and_the_same_page(
     folder, tmp_path, monkeypatch, name, model
@@ -402,70 +393,6 @@ def test_rows_the_model_was_trained_on_are_recognised(folder, tmp_path):
     train_files(folder / "first.csv", tmp_path / "longer", start=folder / "model")
     for name in ("rows.csv", "first.csv"):
         assert "was trained on" in evaluate_files(folder / name, tmp_path / "longer")["notes"][0]
-
-
-def test_many_bad_rows_are_an_error_unless_they_are_allowed(folder, frame, tmp_path):
-    third = frame["grade"].where(np.arange(N_ROWS) % 3 > 0, 77)
-    words = [tmp_path / "bad.csv", "--model", folder / "model", "--on-bad-row", "skip"]
-    for grade, message in (
-        (third, rf"of {N_ROWS} rows \(33.3%\) cannot be used.*--allow-skipped 0.34"),
-        (77, f"no usable row; {N_ROWS} skipped, the first: "),
-    ):
-        frame.assign(grade=grade).to_csv(tmp_path / "bad.csv", index=False)
-        answer = ask(*words)
-        assert answer.exit_code == 1
-        assert re.search(message, answer.output, re.DOTALL)
-    frame.assign(grade=third).to_csv(tmp_path / "bad.csv", index=False)
-    answer = ask(*words, "--allow-skipped", "0.34", "--json")
-    assert json.loads(answer.stdout)["skipped"] == -(-N_ROWS // 3)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("rows.csv --model model --html none/page.html", "none: no such folder"),
-        ("rows.csv --model model --html rows.csv", "unknown file extension '.csv'; choose .html"),
-        ("rows.csv --model model --html model", "choose .html or .htm"),
-        ("rows.csv --model model --group q", "no column 'q'; the columns are query, size"),
-        ("rows.csv --model model --label x", "no column 'x'; the columns are query, size"),
-        ("rows.csv --model model --label a --lower b", "give either a label"),
-        ("rows.csv --model model --lower low --upper low", "lower and upper are both column 'low'"),
-        ("rows.csv --model sparse", "rows.csv: the model needs svmlight rows, as in training"),
-        ("rows.txt --model model", "svmlight rows have no named columns, but the model"),
-        ("rows.txt --model sparse --group size", "leave out the columns of labels"),
-        ("header.csv --model model", "no row to evaluate; does it contain only a header?"),
-    ],
-)
-def test_mistakes_get_one_line_and_write_nothing(folder, monkeypatch, words, message):
-    monkeypatch.chdir(folder)
-    header = (folder / "rows.csv").read_text().partition("\n")[0]
-    (folder / "header.csv").write_text(header + "\n")
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    answer = ask(*words.split())
-    assert answer.exit_code == 1
-    assert answer.output.startswith("error: ")
-    assert message in answer.output
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    ("stop", "code", "words"),
-    [(OSError(28, "Disk full"), 1, "Disk full"), (KeyboardInterrupt, 130, "stopped.")],
-)
-def test_a_full_disk_and_ctrl_c_leave_the_old_page(
-    folder, tmp_path, monkeypatch, stop, code, words
-):
-    def stopped(handle):
-        raise stop
-
-    page = tmp_path / "page.html"
-    evaluate_files(folder / "first.csv", folder / "model", page=page)
-    before = page.read_bytes()
-    monkeypatch.setattr(os, "fsync", stopped)
-    answer = ask(folder / "rows.csv", "--model", folder / "model", "--html", page, "--overwrite")
-    assert (answer.exit_code, page.read_bytes()) == (code, before)
-    assert words in answer.output
-    assert list(tmp_path.iterdir()) == [page]
 
 
 # -- what is printed -----------------------------------------------------------------------------

@@ -10,11 +10,10 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import ordspan
-from commands.tables import FEATURES, GRADES, ask, ratings, trained, write_table
+from commands.tables import FEATURES, GRADES, ratings, said, summary, trained, write_table
 from estimators.examples import graded
 from ordspan import (
     CalibratedOrdinal,
-    KernelOrdinalPA,
     MulticlassPA,
     MulticlassPerceptron,
     OrdinalPA,
@@ -22,8 +21,6 @@ from ordspan import (
     PRank,
     save,
 )
-from ordspan.commands.export import export
-from ordspan.commands.jobs import ExportJob
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -46,6 +43,18 @@ def in_reference(content, inputs):
 
 
 RUNTIMES = pytest.mark.parametrize("run", [in_onnxruntime, in_reference])
+
+
+def exported(model, dtype="float64"):
+    """The graph of a model, as a file beside the one of the model."""
+    path = model.with_name("model.onnx")
+    said("export", model, path, "--dtype", dtype)
+    return path
+
+
+def saved(model, folder):
+    save(model, folder / "model")
+    return folder / "model"
 
 
 def properties(graph):
@@ -93,10 +102,8 @@ def with_gaps(table):
 )
 def test_the_graph_of_a_table_model_is_the_model(tmp_path, words, dtype, run):
     data = write_table(with_gaps(ratings()), tmp_path / "gaps.csv")
-    model, path = tmp_path / "model", tmp_path / "model.onnx"
-    order = ["--label", "grade", "--grades", ",".join(GRADES), "--drop", "id"]
-    assert ask("train", data, *order, *words, "--model", model).exit_code == 0
-    assert ask("export", model, path, "--dtype", dtype).exit_code == 0
+    model, order = tmp_path / "model", ["--label", "grade", "--grades", ",".join(GRADES)]
+    said("train", data, *order, "--drop", "id", *words, "--model", model)
     rows = with_gaps(ratings(n=1000, seed=1)).to_pandas()
     rows[FEATURES] = rows[FEATURES].astype(dtype)
     rows.loc[::5, "town"] = "Bern"  # not known
@@ -106,7 +113,7 @@ def test_the_graph_of_a_table_model_is_the_model(tmp_path, words, dtype, run):
         assert np.isnan(inputs["X"]).any()
     if loaded.recipe.words:
         inputs["words"] = rows[["town"]].to_numpy(dtype=object)
-    got = check_graph(path, loaded, rows, run, inputs)
+    got = check_graph(exported(model, dtype), loaded, rows, run, inputs)
     assert (got["lower"] != got["upper"]).any()
 
 
@@ -119,11 +126,10 @@ def test_sparse_rows_are_exported_as_dense_ones(tmp_path):
         for grade, row in zip(grades, rows.tolist(), strict=True)
     ]
     (tmp_path / "a.svm").write_text("\n".join(lines) + "\n")
-    model, path = tmp_path / "model", tmp_path / "m.onnx"
-    told = ["--model", model, "--n-features", 5]
-    assert ask("train", tmp_path / "a.svm", *told).exit_code == 0
-    export(ExportJob(model, path, dtype="float64"))
-    check_graph(path, ordspan.load(model), csr_array(rows), in_onnxruntime, {"X": rows})
+    model = tmp_path / "model"
+    said("train", tmp_path / "a.svm", "--model", model, "--n-features", 5)
+    loaded = ordspan.load(model)
+    check_graph(exported(model), loaded, csr_array(rows), in_onnxruntime, {"X": rows})
 
 
 ONLINE = [OrdinalPA(random_state=0), PRank(random_state=0)]
@@ -148,10 +154,10 @@ def test_estimators_saved_from_python_are_exported(estimator, how, tmp_path, run
     model = clone(estimator)
     model.set_params(**{"estimator__classes" if calibrated else "classes": WORDS})
     getattr(model, how)(X, WORDS[SPANS - 1])
-    save(model, tmp_path / "model")
-    told = export(ExportJob(tmp_path / "model", tmp_path / "model.onnx", dtype="float64"))
-    assert told["coverages"] == ([0.3, 0.9, 0.999] if calibrated else [])
-    check_graph(tmp_path / "model.onnx", model, X, run, {"X": X})
+    path = exported(saved(model, tmp_path))
+    coverages = properties(onnx.load(path))["ordspan.coverages"]
+    assert coverages == ([0.3, 0.9, 0.999] if calibrated else [])
+    check_graph(path, model, X, run, {"X": X})
 
 
 # with whole numbers as weights and thresholds, and both equal at x = -1 or 0
@@ -168,9 +174,8 @@ ON_EDGES = [
 def test_a_score_on_a_threshold_belongs_to_the_grade_above_and_of_equals_the_lowest_wins(
     estimator, label, rows, grades, dtype, run, tmp_path
 ):
-    model, path = clone(estimator).fit([[1.0]], [label]), tmp_path / "model.onnx"
-    save(model, tmp_path / "model")
-    export(ExportJob(tmp_path / "model", path, dtype=dtype))
+    model = clone(estimator).fit([[1.0]], [label])
+    path = exported(saved(model, tmp_path), dtype)
     rows = np.array(rows, dtype=dtype).reshape(-1, 1)
     assert run(path.read_bytes(), {"X": rows})["prediction"].tolist() == grades
     assert model.predict(rows).tolist() == grades
@@ -180,27 +185,14 @@ def test_a_score_on_a_threshold_belongs_to_the_grade_above_and_of_equals_the_low
 def test_grades_keep_their_kind(classes, tmp_path):
     labels = np.array(classes)
     fitted = OrdinalPA(classes=labels, random_state=0).fit(X, labels[Y - 1])
-    save(fitted, tmp_path / "model")
-    export(ExportJob(tmp_path / "model", tmp_path / "model.onnx", dtype="float64"))
-    got = check_graph(tmp_path / "model.onnx", fitted, X, in_onnxruntime, {"X": X})
+    path = exported(saved(fitted, tmp_path))
+    got = check_graph(path, fitted, X, in_onnxruntime, {"X": X})
     assert got["prediction"].dtype.kind == {"U": "O"}.get(labels.dtype.kind, labels.dtype.kind)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Models of tables, and of kernels that no graph can compute."""
-    folder = tmp_path_factory.mktemp("export")
-    trained(folder, "--drop", "town")
-    trained(folder, "--hash", "town", name="hashed")
-    kernel = KernelOrdinalPA(random_state=0).fit(X, Y)
-    save(kernel, folder / "kernel")
-    save(CalibratedOrdinal(kernel).fit(X, Y), folder / "calibrated")
-    return folder
-
-
-def test_the_file_tells_what_it_takes_and_old_runtimes_can_load_it(folder, tmp_path):
-    model, path = folder / "model", tmp_path / "m.onnx"
-    told = json.loads(ask("export", model, path, "--json").stdout)
+def test_the_file_tells_what_it_takes_and_old_runtimes_can_load_it(tmp_path, monkeypatch):
+    model, path = trained(tmp_path, "--drop", "town"), tmp_path / "m.onnx"
+    told = summary("export", model, path)
     assert (told["features"], told["classes"], told["dtype"]) == (2, GRADES, "float32")
     graph = onnx.load(path)
     onnx.checker.check_model(graph, full_check=True)
@@ -211,32 +203,8 @@ def test_the_file_tells_what_it_takes_and_old_runtimes_can_load_it(folder, tmp_p
     assert props["ordspan.version"] == ordspan.__version__
     assert props["ordspan.standardised"] is True
     assert props["ordspan.thresholds"] == ordspan.load(model).estimator.thresholds_.tolist()
-    again = tmp_path / "again.onnx"
-    export(ExportJob(model, again))
-    assert again.read_bytes() == path.read_bytes()
-
-
-KERNEL = r"holds an estimator (KernelOrdinalPA) without feature weights: kernel models cannot be"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["model", "m.txt"], "m.txt: unknown file extension '.txt'; choose .onnx"),
-        (["model", "none/m.onnx"], "none: no such folder"),
-        (["hashed", "m.onnx"], "hashes the words of town, which no standard ONNX operator does"),
-        (["kernel", "m.onnx"], KERNEL),
-        (["calibrated", "m.onnx"], KERNEL),
-        (["model", "m.onnx"], "this needs onnx: pip install 'ordspan[onnx]'"),
-    ],
-)
-def test_what_cannot_be_exported_is_told_in_one_line(folder, monkeypatch, words, message):
-    monkeypatch.chdir(folder)
-    if "needs onnx" in message:
-        monkeypatch.setitem(sys.modules, "onnx", None)
-        monkeypatch.delitem(sys.modules, "ordspan.commands.export")
-    before = sorted(folder.iterdir())
-    answer = ask("export", *words)
-    assert answer.exit_code == 1
-    assert message in answer.output
-    assert sorted(folder.iterdir()) == before
+    assert exported(model, "float32").read_bytes() == path.read_bytes()
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "ordspan.commands.export")
+    printed = said("export", model, tmp_path / "n.onnx", code=1)
+    assert "this needs onnx: pip install 'ordspan[onnx]'" in printed

@@ -159,10 +159,3 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     assert told["checkpoint"]["rows_of_pass"] == 200
     assert "checkpoint of an unfinished training: 440 rows learned, in pass 2 of 3" in shown
     assert ask("predict", path, "--model", tmp_path / "model.checkpoint").exit_code == 0
-
-
-def test_a_mistake_is_told_in_one_line(model, tmp_path):
-    answer = ask("info", tmp_path)
-    assert answer.exit_code == 1
-    assert "is a folder; give the name of a model file" in answer.output
-    assert ask("info", model, "--top", "-1").exit_code == 2

@@ -19,7 +19,6 @@ from commands.tables import (
     FEATURES,
     GRADES,
     ask,
-    limited_room,
     ratings,
     read_rows,
     said,
@@ -27,7 +26,7 @@ from commands.tables import (
     trained,
     write_table,
 )
-from ordspan import OrdinalPA, load, save
+from ordspan import load
 from processes import start
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs signals, pipes and limits of POSIX")
@@ -120,7 +119,6 @@ def test_the_same_rows_give_the_same_bytes_however_they_are_read(model, new, tmp
     assert piped.stdout_bytes == ask("predict", new, *words, "--out", "-").stdout_bytes
     read_in_small_parts(monkeypatch.setattr)
     assert ask("predict", new, *words).stdout_bytes == out.read_bytes()
-    assert ask("predict", new, "--model", model, "--json").exit_code == 2  # two things on one pipe
 
 
 def test_several_files_follow_each_other_and_where_names_each_row(model, new, tmp_path):
@@ -208,91 +206,9 @@ def test_svmlight_rows_keep_their_label_and_query(tmp_path):
     heads, first, second = (line.split(",") for line in answer.stdout.split())
     assert heads == ["qid", "label", *ADDED]
     assert (first[:2], second[:2]) == (["9", "3"], ["9", "1"])
-    for line, words, message in (
-        ("3 1:3", ["--keep", "qid"], "a.svm, row 1: the rows from here on have no 'qid'"),
-        ("1 7:1", ["--on-bad-row", "raise"], "a.svm, row 1: index 7, but there are 3 features"),
-    ):
-        path.write_text(f"{line}\n")
-        assert message in said("predict", path, "--model", sparse, *words, code=1)
-    (tmp_path / "a.csv").write_text("size,age\n1,2\n")
-    refused = said("predict", tmp_path / "a.csv", "--model", sparse, code=1)
-    assert "the model needs svmlight rows" in refused
 
 
-# -- what is refused, with nothing half-written --------------------------------------------------
-
-BAD_FILES = {
-    "renamed": ("Size,age\n1,2\n", "no column 'size', which the model", "did you mean 'Size'?"),
-    "missing": ("x,y\n1,2\n", "no columns 'size', 'age'", "the columns are x, y"),
-    "text": ("size,age\n1,2\n1,old\n", "row 2: column 'age' holds 'old', not a number"),
-    "nan": ("size,age\n1,2\n1,\n", "row 2: column 'age' is empty or NaN"),
-    "short": ("size,age\n1,2\n1\n", "row 2: column 'age' is empty or NaN"),
-    "long": ("size,age\n1,2,3\n", "row 1: more fields than the 2 of the header, from '3' on"),
-    "damaged": (b"size,age\n1,2\n1,\xe9\n", "row 2: column 'age' holds '\ufffd', not a number"),
-    "empty": ("", "the file is empty"),
-    "header": ("size,age\n", "no row to predict; does it contain only a header?"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_FILES)
-def test_a_bad_file_is_told_with_its_place_and_writes_nothing(strict, tmp_path, kind):
-    content, *messages = BAD_FILES[kind]
-    path = tmp_path / "bad.csv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    words = ["--on-bad-row", "raise", "--out", tmp_path / "out.csv"]
-    printed = said("predict", path, "--model", strict, *words, code=1)
-    for message in (f"error: {path}", *messages):
-        assert message in printed
-    assert [p.name for p in tmp_path.iterdir()] == ["bad.csv"]
-
-
-@pytest.mark.parametrize("name", ["cut.csv.gz", "cut.parquet"])
-def test_a_truncated_file_is_told_and_writes_nothing(model, tmp_path, name):
-    path = write_table(NEW, tmp_path / name)
-    path.write_bytes(path.read_bytes()[:-200])
-    words = ["--model", model, "--out", tmp_path / "out.csv"]
-    assert "truncated" in said("predict", path, *words, code=1)
-    assert [p.name for p in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--out", "none/out.csv"], "none: no such folder; create it first"),
-        (["--out", "out.txt"], "out.txt: unknown file extension '.txt'; choose .csv or .parquet"),
-        (["--out", "new.csv"], "new.csv is an input of this command; write to another file"),
-        (["--out", "folder.csv"], "folder.csv is a folder"),
-        (["--keep", "rank"], "cannot keep the column 'rank': predictions have"),
-        (["--where", "--keep", "row"], "cannot keep the column 'row'"),
-        (["--keep", "ID"], "no column 'ID', which keep= (--keep) asks for; the columns are id, "),
-        (["--model", "none"], "none: no such model file; ordspan train writes one"),
-        (["--model", "folder.csv"], "folder.csv is a folder; give the name of a model file"),
-        (["--model", "new.csv"], "new.csv is not an ordspan model file"),
-        (["--model", "plain"], "plain holds an estimator (OrdinalPA) that was saved from Python"),
-    ],
-)
-def test_a_mistake_is_told_in_one_line(model, tmp_path, monkeypatch, words, message):
-    monkeypatch.chdir(tmp_path)
-    write_table(NEW, tmp_path / "new.csv")
-    (tmp_path / "folder.csv").mkdir()
-    save(OrdinalPA(random_state=0).fit([[0.0], [1.0]], [1, 2]), "plain")
-    before = sorted(tmp_path.iterdir())
-    printed = said("predict", "new.csv", "--model", model, "--out", "out.csv", *words, code=1)
-    assert message in printed
-    assert sorted(tmp_path.iterdir()) == before
-
-
-@POSIX
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_no_room_on_the_disk_is_told_and_leaves_nothing(model, new, tmp_path, ending):
-    out = tmp_path / f"out.{ending}"
-    words = ["predict", new, "--model", model, "--out", out]
-    said(*words)
-    before = out.read_bytes()
-    with limited_room(1000):
-        printed = said(*words, "--keep", "id", "--overwrite", code=1)
-    assert f"error: {out}: File too large; free some space, or write elsewhere" in printed
-    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [(out.name, before)]
+# -- signals and pipes ---------------------------------------------------------------------------
 
 
 @POSIX

@@ -174,13 +174,6 @@ def test_kept_columns_are_written_as_they_were_in_the_file(tmp_path, ending):
     assert [int(row["age"]) for row in kept] == LABELLED["age"].tolist()
 
 
-def test_a_misspelt_column_of_a_code_is_refused(tmp_path):
-    LABELLED.to_csv(tmp_path / "a.csv", index=False)
-    words = ["--label", "view", "--na", "agee:99", "--model", tmp_path / "m"]
-    told = said("train", tmp_path / "a.csv", *words, code=1)
-    assert "no column 'agee'; the columns are age, town, scale, view; did you mean 'age'?" in told
-
-
 @pytest.mark.parametrize(
     ("cells", "codes"),
     [([99], "99"), ([98, 99], "98, 99"), ([-99], "-99"), ([999], "999"), ([-999, -998], None)],

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import processes
-from commands.tables import limited_room, said, stopped, summary
+from commands.tables import said, stopped, summary
 from fuzz.train_kills import train_and_kill
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM, load
 
@@ -25,7 +25,6 @@ TABLE = pd.DataFrame(X, columns=NAMES).assign(grade=GRADES)
 BY_GRADE = np.argsort(GRADES, kind="stable")
 KERNEL = ["--learner", "kernel", "--budget", 60]
 ORDERS = {"in order": ["--no-shuffle"], "shuffled": ["--shuffle"], "sorted": [], "kernel": KERNEL}
-GO_ON = ["--from", "first"]
 ALL_ROWS = ["--learner", "kernel", "--kernel", "linear", "--budget", 10_000, "--C", 1e-9]
 """A model that keeps every row it learns, as it is still wrong after all of them."""
 
@@ -108,17 +107,6 @@ def test_an_svm_is_fitted_to_all_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("ordspan.tables.rows.memory_limit", lambda: 1000.0)
     refused = said(*words_for(path, "n"), "--learner", "svm", code=1)
     assert "the svm needs all rows in memory, which would take about 0.0 GB" in refused
-
-
-def test_parts_without_rows_change_nothing(path):
-    """Other tools write such parts."""
-    empty = [path.with_name(name) for name in ("a.csv", "z.csv")]
-    for part in empty:
-        part.write_text("x0,x1,x2,grade\n")
-    said(*words_for(path, "alone"))
-    said("train", empty[0], *words_for(path, "m", empty[1])[1:])
-    ours, theirs = (load(path.with_name(name)).estimator for name in ("m", "alone"))
-    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
 
 
 # -- the order of the rows -----------------------------------------------------------------------
@@ -285,7 +273,6 @@ def test_a_signal_writes_a_checkpoint_and_exits_soon(path, number):
 
 def test_nothing_is_replaced_or_resumed_by_accident(path):
     words, model, left = words_for(path), path.with_name("m"), path.with_name("m.checkpoint")
-    assert "so there is nothing to resume; leave out" in said(*words, "--resume", code=1)
     said(*words)
     before = model.read_bytes()
     assert f"{model} already exists: " in said(*words, "--passes", 2, code=1)
@@ -302,20 +289,6 @@ def test_nothing_is_replaced_or_resumed_by_accident(path):
     said(*words, "--overwrite")
     left.write_bytes(model.read_bytes())
     assert "is a model file, but not a checkpoint" in said(*words, "--resume", code=1)
-    said(*words_for(path, "svm"), "--learner", "svm")
-    start = ["train", path, "--from", path.with_name("svm"), "--model", path.with_name("n")]
-    assert "svm holds an OrdinalSVM, which is fitted in one step" in said(*start, code=1)
-
-
-@POSIX
-def test_a_full_disk_is_told_and_leaves_the_old_model_as_it_was(path):
-    said(*words_for(path))
-    before = path.with_name("m").read_bytes()
-    with limited_room(10_000):
-        refused = said(*words_for(path), "--overwrite", "--text", "x0", code=1)
-    assert "File too large; free some space, or write elsewhere" in refused
-    assert path.with_name("m").read_bytes() == before
-    assert {file.name for file in path.parent.iterdir()} == {"rows.csv", "m"}
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -348,43 +321,9 @@ def test_grades_with_commas_are_quoted_or_stand_in_a_file(tmp_path):
         assert summary(*words, tmp_path / name, "--grades", text)["classes"] == grades
     model = load(tmp_path / "file")
     assert model.predict(pd.DataFrame({"size": [1, 58]})).tolist() == [grades[0], grades[2]]
-    told = said(*words, tmp_path / "m", "--grades", "@none.txt", code=1)
-    assert "cannot read the grades in none.txt" in told
 
 
-# -- what is refused -----------------------------------------------------------------------------
-
-WRONG = [
-    (TABLE, ["--label", "x9"], "no column 'x9'"),
-    (TABLE, ["--grades", "1,2"], "is not among"),
-    (TABLE, ["--C", -1], "C must be a finite number above 0"),
-    (TABLE, ["--gamma", "wide", *KERNEL], "distance, scale, auto or a number, got 'wide'"),
-    (TABLE, ["--features", "x0,none"], "no column 'none'"),
-    (TABLE, ["--budget", 3], "the learner pa has no parameter budget; it has variant"),
-    (TABLE, ["--learner", "svm", "--variant", "PA"], "the learner svm has no parameter variant"),
-    (TABLE, ["--learner", "svm", "--passes", 2], "svm is fitted in one step; leave out passes="),
-    (TABLE, ["--loss", "hinge", *KERNEL], "the learner kernel has no parameter loss"),
-    (TABLE[:9], ["--hold-out", 0.01], "holding out 0.01 of 9 rows leaves none to learn or none to"),
-    (TABLE, ["--model", "nowhere/m"], "no such folder"),
-    (TABLE, ["--model", ".."], "is a folder"),
-    (TABLE, ["--model", "rows.csv"], "would overwrite the input"),
-    (TABLE, [*GO_ON, "--C", 2], "(--C) cannot be given with start= (--from), because the model"),
-    (TABLE, [*GO_ON, "--grades", "1..4"], "(--grades) cannot be given with start= (--from)"),
-    (TABLE, [*GO_ON, "--drop", "x1"], "(--drop) cannot be given with start= (--from)"),
-    (TABLE.drop(columns="x1"), GO_ON, "no column 'x1'"),
-    (TABLE.assign(grade=5), GO_ON, "grade '5' is not among the model's"),
-    (TABLE[:0], GO_ON, "the file has a header but no rows"),
-]
-
-
-@pytest.mark.parametrize(("table", "words", "message"), WRONG)
-def test_a_wrong_choice_is_told_and_nothing_is_written(path, table, words, message, monkeypatch):
-    monkeypatch.chdir(path.parent)
-    said(*words_for(path, "first"))
-    table.to_csv(path, index=False)
-    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    assert message in said(*words_for(path), *words, code=1)
-    assert before == {file.name: file.read_bytes() for file in path.parent.iterdir()}
+# -- columns -------------------------------------------------------------------------------------
 
 
 def test_going_on_does_not_learn_from_columns_that_the_model_does_not_know(path):

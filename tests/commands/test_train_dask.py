@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from files_to_train import FORMATS, make_rows, write_rows
+from files_to_train import make_rows, write_rows
 from sklearn.datasets import dump_svmlight_file
 
 import ordspan
@@ -37,17 +37,6 @@ def parts_in(folder, ending="csv", n_parts=3):
 def words(paths, model, *more):
     label = [] if paths and paths[0].suffix == ".txt" else ["--label", "grade"]
     return ["train", *paths, *label, "--model", model, *more]
-
-
-@pytest.mark.parametrize("ending", FORMATS)
-def test_one_file_and_one_pass_is_plain_training(tmp_path, ending, address):
-    paths = parts_in(tmp_path, ending, 1)
-    said(*words(paths, tmp_path / "plain", "--no-standardise"))
-    found = summary(*words(paths, tmp_path / "dask", "--no-standardise", "--dask", address))
-    plain, mixed = (ordspan.load(tmp_path / name).estimator for name in ("plain", "dask"))
-    np.testing.assert_array_equal(mixed.coef_, plain.coef_)
-    np.testing.assert_array_equal(mixed.thresholds_, plain.thresholds_)
-    assert (found["rows"], found["classes"]) == (3000, [1, 2, 3, 4])
 
 
 def test_sentences_are_the_same_words_on_every_worker(tmp_path, address):
@@ -182,18 +171,9 @@ def test_python_takes_an_address_or_a_client_and_gives_the_model_of_the_command(
         ordspan.train_files(paths, tmp_path / "d", dask=True, **settings)
 
 
-def test_what_cannot_be_shared_out_is_told(tmp_path, address, monkeypatch):
-    paths, model = parts_in(tmp_path), tmp_path / "m"
-    for more in (["--learner", "svm"], ["--hold-out", 0.1], ["--from", tmp_path / "n"]):
-        label = [] if "--from" in more else ["--label", "grade"]
-        asked = ["train", *paths, *label, "--model", model, *more, "--dask", address]
-        assert "Dask supports only the learner pa" in said(*asked, code=1)
-    asked = ["train", "-", "--label", "g", "--grades", "1,2", "--model", model, "--dask", address]
-    assert "all rows of files; train without Dask" in said(*asked, code=1)
-    resumed = said(*words(paths, model, "--resume", "--dask", address), code=1)
-    assert "so there is nothing to resume" in resumed
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("ordspan.commands.train_dask.CONNECT_SECONDS", 0.5)
-    nobody = said(*words(paths, model, "--dask", "127.0.0.1:9"), code=1)
+    nobody = said(*words(parts_in(tmp_path), tmp_path / "m", "--dask", "127.0.0.1:9"), code=1)
     assert "no Dask scheduler answers at" in nobody
 
 
