@@ -5,14 +5,12 @@ import os
 from urllib.parse import quote
 
 import pytest
-from annotate.at_work import begin, write_items
+from annotate.at_work import annotating, write_items
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordspan.models.file import to_bytes
-from ordspan.serving.annotate.app import make_app
 from ordspan.serving.http import MAX_BODY_BYTES
-from serving.served import TestClient, empty, serving
+from serving.served import empty, serving, standing
 
 N_EXAMPLES = int(os.environ.get("ORDSPAN_EXAMPLES", "200"))
 GOOD = {
@@ -63,28 +61,26 @@ def requests(draw):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """Clients of both services, with the engines behind them."""
+    """Clients of both services."""
     folder = tmp_path_factory.mktemp("hostile")
-    session = begin(folder / "items-state", write_items(folder)[0], id="id")
-    app = make_app(session, title="t", question="?")
-    model = empty("a,b,word", text=["word"])
     with (
-        serving(folder / "state", model) as client,
-        TestClient(app, base_url="http://127.0.0.1") as page,
+        serving(folder / "state", empty("a,b,word", text=["word"])) as client,
+        annotating(folder / "items-state", write_items(folder)[0], id="id") as page,
     ):
-        yield [(client, client.engine), (page, session.engine)]
+        page.client.engine = page.engine
+        yield client, page.client
 
 
 @pytest.mark.slow
 @settings(max_examples=N_EXAMPLES)
 @given(request=requests())
 def test_any_request_is_answered_and_what_is_refused_changes_nothing(served, request):
-    for client, engine in served:
-        before = engine.n_events, to_bytes(engine.model)
+    for client in served:
+        before = standing(client)
         answer = client.request(**request)
         assert answer.status_code < 500
         assert answer.headers["x-content-type-options"] == "nosniff"
         if answer.status_code >= 400 and answer.text != "Invalid host header":
             assert answer.json()["detail"]
         if answer.status_code >= 400 or request["url"] in ("/predict", "/api/next"):
-            assert (engine.n_events, to_bytes(engine.model)) == before
+            assert standing(client) == before

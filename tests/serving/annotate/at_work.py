@@ -1,15 +1,15 @@
-"""Items, events and calls for the tests of annotation."""
+"""Items, and calls to a session that asks for their grades."""
 
-import json
+from contextlib import contextmanager
 from uuid import uuid4
 
 import numpy as np
 
+from commands.tables import said
 from ordspan.commands.jobs import AnnotateJob
 from ordspan.serving.annotate.app import make_app
-from ordspan.serving.annotate.items import open_folder, read_items
+from ordspan.serving.annotate.items import open_folder
 from ordspan.serving.annotate.session import Session
-from ordspan.serving.log import Event
 from serving.served import TestClient
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -27,27 +27,30 @@ def write_items(folder, n=60, seed=0):
     return path, ranks
 
 
-def read(path, **options):
-    return read_items(AnnotateJob(str(path), state="none", **options))
-
-
-def begin(folder, path=None, grades=None, **options):
-    """A session on a state folder, new with five grades, or begun before."""
+@contextmanager
+def annotating(folder, path=None, grades=None, token=None, **options):
+    """Calls the service of a state folder, new with five grades, or begun before."""
     if grades is None and path is not None and not folder.exists():
         grades = [1, 2, 3, 4, 5]
     items = None if path is None else str(path)
-    remembered, items = open_folder(
-        AnnotateJob(items, state=str(folder), classes=grades, **options)
-    )
-    return Session(folder, items, remembered, options.get("guess", "half"))
+    job = AnnotateJob(items, state=str(folder), classes=grades, **options)
+    remembered, items = open_folder(job)
+    session = Session(folder, items, remembered, job.guess)
+    app = make_app(session, title="t", question="?", token=token)
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        yield Caller(session, client)
+
+
+def told(*words, code=0):
+    """What ``ordspan annotate`` prints, in lines as long as they are."""
+    return said("annotate", *words, code=code, env={"COLUMNS": "10000"})
 
 
 class Caller:
     """Calls the application of a session as a page would."""
 
-    def __init__(self, session, **more):
-        app = make_app(session, title="t", question="?", **more)
-        self.session, self.client = session, TestClient(app, base_url="http://127.0.0.1")
+    def __init__(self, session, client):
+        self.session, self.engine, self.client = session, session.engine, client
 
     def call(self, path, body=None, **more):
         """The response to a POST of a body, or to a GET."""
@@ -71,9 +74,12 @@ class Caller:
         }
         return self.call("/api/answer", body | more)
 
-    def skip(self, item, annotator="ann", **more):
-        ends = {"lower": None, "upper": None}
-        return self.call("/api/answer", {"annotator": annotator, "item": item} | ends | more)
+    def skip(self, asked, key, **more):
+        body = {"annotator": "ann", "item": asked["item"], "lower": None, "upper": None}
+        return self.call("/api/answer", body | {"key": key} | more)
+
+    def undo(self, key, annotator="ann"):
+        return self.call("/api/undo", {"key": key, "annotator": annotator})
 
     def answer_many(self, ranks, n, annotator="ann"):
         """Answer the next items truly; what was asked."""
@@ -82,28 +88,3 @@ class Caller:
             asked.append(self.next(annotator))
             assert self.answer(asked[-1], ranks[asked[-1]["item"]], annotator=annotator).is_success
         return asked
-
-
-class Events:
-    """Makes the events of a log, one after the other."""
-
-    def __init__(self):
-        self.all = []
-
-    def _add(self, kind, extra=None, undoes=None, ranks=(0,) * 5):
-        event = Event(
-            len(self.all) + 1, kind, None, 0.0, "", *ranks, undoes, json.dumps(extra or {})
-        )
-        self.all.append(event)
-        return event
-
-    def learn(self, item, lower, upper=None, predicted=1, low=1, high=1, tests=True, **extra):
-        ranks = (lower, lower if upper is None else upper, predicted, low, high)
-        extra = {"item": item, "annotator": "ann", "tests": tests} | extra
-        return self._add("learn", extra, ranks=ranks)
-
-    def skip(self, item, **extra):
-        return self._add("skip", {"item": item, "annotator": "ann"} | extra)
-
-    def undo(self, event):
-        return self._add("undo", undoes=event.id)

@@ -1,10 +1,12 @@
 """What is asked next, and when a model may guess."""
 
 import json
+from contextlib import ExitStack
+from itertools import count
 
 import numpy as np
 import pytest
-from at_work import Caller, begin, write_items
+from at_work import annotating, write_items
 
 from ordspan.serving.annotate.session import ENOUGH
 
@@ -12,16 +14,15 @@ from ordspan.serving.annotate.session import ENOUGH
 @pytest.fixture
 def start(tmp_path):
     """Begins a session with a number of items; its caller, and the true ranks of the items."""
-    sessions = []
+    numbers = count()
 
     def starting(n_items, **options):
         path, ranks = write_items(tmp_path, n_items)
-        sessions.append(begin(tmp_path / f"state {len(sessions)}", path, id="id", **options))
-        return Caller(sessions[-1]), ranks
+        state = tmp_path / f"state {next(numbers)}"
+        return sessions.enter_context(annotating(state, path, id="id", **options)), ranks
 
-    yield starting
-    for session in sessions:
-        session.engine.close()
+    with ExitStack() as sessions:
+        yield starting
 
 
 def naive_earned(events):
@@ -54,13 +55,13 @@ def test_a_guess_is_earned_by_answers_and_by_beating_every_constant_grade(start,
     for step in range(90):
         annotator = str(rng.choice(["ann", "bob"]))
         if rng.random() < 0.1:
-            caller.call("/api/undo", {"key": str(step), "annotator": annotator})
+            caller.undo(str(step), annotator)
         else:
             asked = caller.next(annotator)
             rank = ranks[asked["item"]] if rng.random() < skill else rng.integers(1, 6)
             caller.answer(asked, rank, rng.integers(rank, 6), annotator)
         earned.append(caller.next("cid")["guess"] is not None)
-        assert earned[-1] == naive_earned(caller.session.engine.events())
+        assert earned[-1] == naive_earned(caller.engine.events())
     assert not any(earned[: ENOUGH - 1])
     assert any(earned) or skill < 1.0
 
@@ -103,8 +104,8 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered(start):
     caller.answer_many(ranks, 50, "bob")
     session, reasons = caller.session, []
     for _ in range(40):
-        answer = session.engine.model.answer(session.features, 0.9)
-        chances = session.engine.model.calibration.probabilities(answer.score)
+        answer = caller.engine.model.answer(session.features, 0.9)
+        chances = caller.engine.model.calibration.probabilities(answer.score)
         entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
         asked = caller.next()
         item, widths = asked["item"], answer.high - answer.low

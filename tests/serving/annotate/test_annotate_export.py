@@ -1,74 +1,63 @@
 """Answers are exported as a table that train takes."""
 
+import json
 import shlex
 
 import polars as pl
 import pytest
-from at_work import Caller, begin, write_items
+from at_work import annotating, told, write_items
 
+from commands.tables import said
 from ordspan import load
-from ordspan.serving.export import export_labels, train_command
-from tables import ask
 
 FIRST = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 
 
-def export(session, out):
-    return export_labels(str(out), session.engine.folder, annotated=True)[0]
-
-
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
-    """A session in which two people have answered, and one has skipped and taken back."""
+    """What calls a session in which two people have answered, and one has skipped and undone."""
     folder = tmp_path_factory.mktemp("answered")
     path, ranks = write_items(folder, n=120)
-    session = begin(folder / "state", path, id="id", drop=["town"])
-    caller = Caller(session)
-    caller.answer_many(ranks, 100)
-    for _ in range(30):
-        asked = caller.next("bob, of Ulm")
-        rank = ranks[asked["item"]]
-        caller.answer(asked, max(1, rank - 1), min(5, rank + 1), "bob, of Ulm")
-    caller.skip(caller.next()["item"], key="s")
-    caller.answer(caller.next(), 1)
-    caller.call("/api/undo", {"key": "u", "annotator": "ann"})
-    yield session
-    session.engine.close()
-
-
-def test_every_answer_that_holds_is_a_row(answered, tmp_path):
-    assert export(answered, tmp_path / "labels.csv") == 130
-    table = pl.read_csv(tmp_path / "labels.csv")
-    assert table.columns == [*FIRST, "size", "age"]
-    said = [one for one in answered.history.replies.values() if one[0].kind == "learn"]
-    items = pl.read_csv(answered.items.path)
-    for row, (event, note) in zip(table.iter_rows(named=True), said, strict=True):
-        item = items.row(note.item, named=True)
-        assert (row["lower"], row["upper"]) == (event.lower, event.upper)
-        assert (row["annotator"], row["seconds"]) == (note.annotator, 2.0)
-        assert row["asked_by"] == note.asked_by
-        assert (row["item"], row["size"], row["age"]) == (item["id"], item["size"], item["age"])
+    with annotating(folder / "state", path, id="id", drop=["town"]) as caller:
+        caller.answer_many(ranks, 100)
+        for _ in range(30):
+            asked = caller.next("bob, of Ulm")
+            rank = ranks[asked["item"]]
+            caller.answer(asked, max(1, rank - 1), min(5, rank + 1), "bob, of Ulm")
+        caller.skip(caller.next(), "s")
+        caller.answer(caller.next(), 1)
+        caller.undo("u")
+        yield caller
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_train_takes_it_as_it_is_and_learns_what_the_page_learned(answered, tmp_path, ending):
-    out = tmp_path / f"labels.{ending}"
-    export(answered, out)
-    words = ["train", out, "--lower", "lower", "--upper", "upper", "--model", tmp_path / "m"]
-    answer = ask(*words, "--no-shuffle")
-    assert answer.exit_code == 0, answer.output
+def test_every_answer_that_holds_is_a_row_that_train_takes(answered, tmp_path, ending):
+    out, model = tmp_path / f"labels.{ending}", tmp_path / "m"
+    assert "130 answers written" in told("--state", answered.engine.folder, "--export", out)
+    table = {"csv": pl.read_csv, "parquet": pl.read_parquet, "jsonl": pl.read_ndjson}[ending](out)
+    assert table.columns == [*FIRST, "size", "age"]
+    items = pl.read_csv(answered.session.items.path)
+    events = [event for event in answered.engine.events() if event.kind == "learn"][:-1]
+    for row, event in zip(table.iter_rows(named=True), events, strict=True):
+        note = json.loads(event.extra)
+        item = items.row(note["item"], named=True)
+        assert (row["lower"], row["upper"]) == (event.lower, event.upper)
+        assert (row["annotator"], row["seconds"]) == (note["annotator"], 2.0)
+        assert row["asked_by"] == note["asked_by"]
+        assert (row["item"], row["size"], row["age"]) == (item["id"], item["size"], item["age"])
+    words = ["--lower", "lower", "--upper", "upper", "--model", model]
+    output = said("train", out, *words, "--no-shuffle")
     names = "left out 'item', 'annotator', 'seconds', 'asked_by' (ordspan annotate added it"
-    assert names in " ".join(answer.output.split())
-    model = load(tmp_path / "m")
-    assert model.recipe.columns == answered.items.encoder.recipe.columns
-    assert model.classes_.tolist() == answered.grades
+    assert names in " ".join(output.split())
+    assert load(model).recipe.columns == answered.engine.model.recipe.columns
+    assert load(model).classes_.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_other_files_with_such_columns_are_learned_from_as_ever(tmp_path):
     rows = "".join(f"{i % 3},{i % 3},{'ann' if i % 2 else 'bob'},{i % 7}\n" for i in range(60))
     (tmp_path / "a.csv").write_text("lower,upper,annotator,seconds\n" + rows)
     words = ["--lower", "lower", "--upper", "upper", "--model", tmp_path / "m"]
-    assert ask("train", tmp_path / "a.csv", *words).exit_code == 0
+    said("train", tmp_path / "a.csv", *words)
     assert set(load(tmp_path / "m").recipe.columns) == {"annotator", "seconds"}
 
 
@@ -79,61 +68,54 @@ def test_the_printed_command_trains_named_grades(tmp_path):
     rows = zip(path.read_text().split(), codes, strict=True)
     path.write_text("".join(f"{row},{code}\n" for row, code in rows))
     text = ["code", "item", "age"]  # of age all are different, so it is no feature
-    session = begin(tmp_path / "state", path, grades, id="id", text=text)
-    Caller(session).answer_many(ranks, 40)
-    out = tmp_path / "labels.csv"
-    export(session, out)
+    state, out = tmp_path / "state", tmp_path / "labels.csv"
+    with annotating(state, path, grades, id="id", text=text) as caller:
+        caller.answer_many(ranks, 40)
+        command = shlex.split(told("--state", state, "--export", out).splitlines()[-1])
+        recipe = caller.engine.model.recipe
     assert pl.read_csv(out).columns == [*FIRST, "size", "town", "code", "item of the item"]
-    command = train_command(str(out), session.engine.model, text)
-    assert command.startswith("ordspan train ")
-    words = shlex.split(command)[1:-1]
-    assert ask(*words, tmp_path / "m").exit_code == 0
+    assert command[:2] == ["ordspan", "train"]
+    said(*command[1:-1], tmp_path / "m")
     model = load(tmp_path / "m")
     assert model.classes_.tolist() == grades
     names = {"item of the item": "item"}
-    assert {names.get(n, n) for n in model.recipe.texts} == set(session.items.encoder.recipe.texts)
-    assert model.recipe.numbers == session.items.encoder.recipe.numbers == ("size",)
-    session.engine.close()
+    assert {names.get(n, n) for n in model.recipe.texts} == set(recipe.texts)
+    assert model.recipe.numbers == recipe.numbers == ("size",)
 
 
 def test_a_state_folder_keeps_to_its_items(tmp_path):
-    path, _ = write_items(tmp_path)
-    session = begin(tmp_path / "state", path, ["low", "mid", "high", "top", "best"], id="id")
-    with pytest.raises(ValueError, match="no labels to export yet"):
-        export(session, tmp_path / "labels.csv")
-    assert not (tmp_path / "labels.csv").exists()
-    session.engine.close()
-    with pytest.raises(ValueError, match=r"created with .* as --grades"):
-        begin(tmp_path / "state", path, [1, 2])
-    with pytest.raises(ValueError, match="created with 'nothing' as --delimiter, not ';'"):
-        begin(tmp_path / "state", delimiter=";")
-    with pytest.raises(ValueError, match="created with 'nothing' as --drop"):
-        begin(tmp_path / "state", path, drop=["age"])
+    path, state, out = write_items(tmp_path)[0], tmp_path / "state", tmp_path / "labels.csv"
+    with annotating(state, path, ["low", "mid", "high", "top", "best"], id="id"):
+        assert "no labels to export yet" in told("--state", state, "--export", out, code=1)
+    assert not out.exists()
+    assert "as --grades, not" in told(path, "--grades", "1,2", "--state", state, code=1)
+    said_of = "created with 'nothing' as --delimiter, not ';'"
+    assert said_of in told("--delimiter", ";", "--state", state, code=1)
+    said_of = "created with 'nothing' as --drop"
+    assert said_of in told(path, "--drop", "age", "--state", state, code=1)
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
-    with pytest.raises(ValueError, match="has changed since"):
-        begin(tmp_path / "state")
+    assert "has changed since" in told("--state", state, code=1)
 
 
 def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
     """The only id is found without --id, and kept in the log; a formula is no formula."""
     path, ranks = write_items(tmp_path)
     path.write_text(path.read_text().replace("Graz", "=1+1"))
-    session = begin(tmp_path / "state", path)
-    Caller(session).answer_many(ranks, 20, "-ann")
-    items = [session.items.key(note.item) for _, note in session.history.replies.values()]
-    assert items[0].startswith("x")
-    session.engine.close()
+    state, out = tmp_path / "state", tmp_path / "labels.csv"
+    with annotating(state, path) as caller:
+        items = [f"x{asked['item']}" for asked in caller.answer_many(ranks, 20, "-ann")]
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    begin(tmp_path / "state").engine.close()  # other line ends are no other items
-    for change in (lambda: path.write_text("other\n1\n"), path.unlink):
+    with annotating(state):  # other line ends are no other items
+        pass
+    for change, sentence in (
+        (lambda: path.write_text("other\n1\n"), "has changed"),
+        (path.unlink, "is missing"),
+    ):
         change()
-        with pytest.raises(ValueError, match=r"has changed|is missing"):
-            begin(tmp_path / "state")
-        words = ("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
-        answer = ask(*words, "--overwrite")
-        assert answer.exit_code == 0, answer.output
-        assert "already exists" in ask(*words).output
-        table = pl.read_csv(tmp_path / "labels.csv")
+        assert sentence in told("--state", state, code=1)
+        told("--state", state, "--export", out, "--overwrite")
+        assert "already exists" in told("--state", state, "--export", out, code=1)
+        table = pl.read_csv(out)
         assert table["item"].to_list() == items
         assert set(table["town"]) == {"Ulm", "'=1+1"}
         assert set(table["annotator"]) == {"'-ann"}

@@ -5,79 +5,80 @@ import shlex
 import numpy as np
 import polars as pl
 import pytest
-from at_work import PNG, Caller, begin, read, write_items
+from at_work import PNG, annotating, told, write_items
 
-from ordspan import load
-from ordspan.commands.train import TrainJob, train
-from ordspan.serving.annotate.items import can_learn
-from ordspan.serving.engine import untrained
-from ordspan.serving.records import RecordReader
-from tables import ask
+from commands.tables import said
+from ordspan import load, train_files
 
 ODD = pl.DataFrame(
     {
-        "price": [1001.5 * i if i % 7 else None for i in range(1, 41)],
-        "weight": [i / 8 for i in range(40)],
-        "town": [None if i % 9 == 0 else f"town {i % 3}" for i in range(40)],
-        "code": [f"{i:05d}" for i in range(40)],
+        "price": [1001.5 * i if i % 7 else None for i in range(1, 81)],
+        "weight": [i / 8 for i in range(80)],
+        "town": [None if i % 9 == 0 else f"town {i % 3}" for i in range(80)],
+        "code": [f"{i:05d}" for i in range(80)],
     }
 )
+BANDS = ["under 25k", "25k to 50k", "50k or more"]
 
 
 def test_features_are_those_that_train_finds(tmp_path):
     path, ranks = write_items(tmp_path)
-    items = read(path, id="id")
     table = pl.read_csv(path).with_columns(grade=pl.Series(ranks))
     table.write_csv(tmp_path / "labelled.csv")
-    files = [str(tmp_path / "labelled.csv")]
-    train(TrainJob(files, tmp_path / "model", label="grade", drop=["id"]))
-    model = load(tmp_path / "model")
-    assert items.encoder.recipe == model.recipe
-    np.testing.assert_array_equal(items.encoder.state, model.encoder.state)
+    trained = train_files(tmp_path / "labelled.csv", tmp_path / "m", label="grade", drop=["id"])
+    with annotating(tmp_path / "state", path, id="id") as caller:
+        assert caller.engine.model.recipe == trained.recipe
+        np.testing.assert_array_equal(caller.engine.model.encoder.state, trained.encoder.state)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_the_log_gives_the_features_that_items_are_predicted_by(tmp_path, ending):
+def test_items_are_learned_as_they_are_shown_and_guessed(tmp_path, ending):
     path = tmp_path / f"items.{ending}"
     getattr(ODD, {"jsonl": "write_ndjson"}.get(ending, f"write_{ending}"))(path)
-    items = read(path, text=["code"])
-    reader = RecordReader(untrained(items.encoder, np.array([1, 2])))
-    all_at_once = items.encoder.features(items.X.copy(), items.words)
-    again = reader.arrays([items.values(i) for i in range(len(items))])
-    np.testing.assert_array_equal(items.encoder.features(*again), all_at_once)
-    assert items.encoder.recipe.numbers == ("price", "weight")
-    assert items.values(1)[0] == 2003.0
-    assert [cell["value"] for cell in items.cells(1)] == ["2003", "0.125", "town 1", "00001"]
-    assert [cell["kind"] for cell in items.cells(1)] == ["number", "number", "text", "text"]
-    assert items.cells(6)[0]["value"] == ""
-    assert items.name(1) == "00001"  # the only column that names each row
+    with annotating(tmp_path / "state", path, text=["code"]) as caller:
+        assert caller.engine.model.recipe.numbers == ("price", "weight")
+        ranks, n_guesses = [1 + number // 16 for number in range(80)], 0
+        for _ in range(80):
+            asked = caller.next()
+            caller.answer(asked, ranks[asked["item"]])
+            event, row = caller.engine.events()[-1], ODD.row(asked["item"])
+            if asked["guess"]:  # by all items at once; the event has it by the values in the log
+                assert asked["guess"] == [event.low, event.high, event.predicted]
+                n_guesses += 1
+            assert asked["name"] == row[3]  # the only column that names each row
+            cells = [(cell["kind"], cell["value"]) for cell in asked["cells"]]
+            price = "" if row[0] is None else f"{row[0]:.0f}"
+            assert cells[:2] == [("number", price), ("number", f"{row[1]:.4g}")]
+            assert cells[2:] == [("text", row[2] or ""), ("text", row[3])]
+    assert n_guesses > 20
 
 
-@pytest.mark.parametrize("ending", ["xlsx", "sav"])
-def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_path, ending):
+def test_answers_in_bands_are_exported_and_trained(tmp_path, sentences_file):
     """From a spreadsheet or SPSS to answers in bands, and from these to a model."""
-    grades = ["under 25k", "25k to 50k", "50k or more"]
+    state, out = tmp_path / "state", tmp_path / "labels.csv"
+    with annotating(state, sentences_file, BANDS) as caller:
+        caller.answer_many([1 + i % 3 for i in range(60)], 60)
+        assert dict(caller.engine.model.recipe.sentences).keys() == {"note"}
+        progress = caller.call("/api/progress").json()
+        assert progress["error"][-1]["mae"] < progress["best_constant"]
+    command = told("--state", state, "--export", out).splitlines()[-1]
+    labels = pl.read_csv(out, infer_schema=False).select("lower", "upper")
+    assert set(labels.rows()) == {(None, "25k"), ("25k", "50k"), ("50k", None)}
+    said(*shlex.split(command)[1:-1], tmp_path / "model")
+    assert load(tmp_path / "model").classes_.tolist() == BANDS
+
+
+@pytest.fixture(params=["xlsx", "sav"])
+def sentences_file(request, tmp_path):
     words = ["so poor", "quite plain", "so rich"]
     notes = [f"number {i} of all, they live {words[i % 3]} now" for i in range(60)]
-    table = pl.DataFrame({"note": notes, "place": ["a", "b"] * 30})
-    path = tmp_path / f"items.{ending}"
-    if ending == "sav":
-        pytest.importorskip("pyreadstat").write_sav(table.to_pandas(), str(path))
+    table = pl.DataFrame({"note": notes, "place": ["a", "b"] * 30}).to_pandas()
+    path = tmp_path / f"items.{request.param}"
+    if request.param == "sav":
+        pytest.importorskip("pyreadstat").write_sav(table, str(path))
     else:
-        table.to_pandas().to_excel(path, index=False)
-    session = begin(tmp_path / "state", path, grades)
-    Caller(session).answer_many([1 + i % 3 for i in range(60)], 60)
-    assert dict(session.items.encoder.recipe.sentences).keys() == {"note"}
-    assert session.history.beats_constant(60)
-    session.engine.close()
-    export = ask("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
-    labels = pl.read_csv(tmp_path / "labels.csv", infer_schema=False)
-    ends = {(None, "25k"), ("25k", "50k"), ("50k", None)}
-    assert set(labels.select("lower", "upper").rows()) == ends
-    words = shlex.split(export.output.splitlines()[-1])[1:-1]
-    trained = ask(*words, tmp_path / "model")
-    assert trained.exit_code == 0, trained.output
-    assert load(tmp_path / "model").classes_.tolist() == grades
+        table.to_excel(path, index=False)
+    return path
 
 
 SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]
@@ -93,41 +94,22 @@ def test_surveys_and_sentences_as_people_have_them_can_be_annotated(name, data_d
         lines = text.decode("utf-8-sig", errors="replace").splitlines()
         path = tmp_path / "sentences.csv"
         pl.DataFrame({"text": [line.split("\t")[2] for line in lines]}).write_csv(path)
-    session = begin(tmp_path / "state", path, ["under 25k", "25k to 50k", "50k or more"])
-    caller = Caller(session)
-    caller.answer_many([1 + item % 3 for item in range(len(session.items))], 40)
-    told = caller.call("/api/progress").json()
-    assert (told["answers"], told["items"]) == (40, len(session.items))
-    session.engine.close()
-    words = ("annotate", "--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
-    export = ask(*words, env={"COLUMNS": "10000"})
-    assert ask(*shlex.split(export.output.splitlines()[-1])[1:]).exit_code == 0
+    with annotating(tmp_path / "state", path, BANDS) as caller:
+        n_items = len(caller.session.items)
+        caller.answer_many([1 + item % 3 for item in range(n_items)], 40)
+        progress = caller.call("/api/progress").json()
+        assert (progress["answers"], progress["items"]) == (40, n_items)
+    export = told("--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+    said(*shlex.split(export.splitlines()[-1])[1:])
 
 
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
-    path, _ = write_items(tmp_path)
-    items = read(path, id="id", drop=["age"], hide=["town"])
-    assert [cell["name"] for cell in items.cells(0)] == ["size", "age"]
-    assert items.encoder.recipe.columns == ("size",)
-    assert items.name(3) == items.key(3) == "x3"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("items.csv", "id,size\na,1\na,2\n", "row 1: the id 'a' is empty or not unique"),
-        ("items.csv", "id,size\na,1\n,2\n", "row 2: the id '' is empty or not unique"),
-        ("items.csv", "id,size\n", "a header but no rows"),
-        ("items.svm", "1 1:2\n", "no columns to show"),
-        ("missing.csv", None, "no such file"),
-        ("-", None, "not a pipe"),
-    ],
-)
-def test_items_are_rows_of_a_file_with_an_id_of_their_own(tmp_path, name, content, told):
-    if content:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=told):
-        read(name if name == "-" else tmp_path / name, id="id")
+    options = {"id": "id", "drop": ["age"], "hide": ["town"]}
+    with annotating(tmp_path / "state", write_items(tmp_path)[0], **options) as caller:
+        asked = caller.next()
+        assert asked["name"] == f"x{asked['item']}"
+        assert [cell["name"] for cell in asked["cells"]] == ["size", "age"]
+        assert caller.engine.model.recipe.columns == ("size",)
 
 
 @pytest.fixture
@@ -152,13 +134,27 @@ def with_pictures(folder, *names):
     return path
 
 
-def test_pictures_are_shown_and_not_learned_from(pictures):
-    items = read(with_pictures(pictures, "a.png", "", "inside.png", "./fake.png"), hide=["note"])
-    assert not can_learn(items.encoder.recipe)
-    assert [cell["kind"] for cell in items.cells(0)] == ["image"]
-    assert items.image(0, 0) == items.image(2, 0) == (PNG, "image/png")
-    nothing = [(1, 0), (0, 1), (0, -1), (-1, 0), (4, 0), (10**9, 10**9)]
-    assert [items.image(*place) for place in nothing] == [None] * len(nothing)
+def picture(caller, item, cell):
+    return caller.call(f"/api/image?item={item}&cell={cell}")
+
+
+def test_pictures_are_shown_by_numbers_and_not_learned_from(pictures, tmp_path):
+    path = with_pictures(pictures, "a.png", "", "inside.png", "./fake.png")
+    with annotating(tmp_path / "state", path, hide=["note"]) as caller:
+        for number in (0, 2):
+            shown = picture(caller, number, 0)
+            assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
+            assert shown.headers["x-content-type-options"] == "nosniff"
+        for numbers in ((1, 0), (0, 1), (0, -1), (-1, 0), (4, 0), ("a.png", 0), ("9" * 5000, 0)):
+            assert picture(caller, *numbers).status_code == 404
+        assert caller.call("/api/image?path=a.png").status_code == 422
+        (pictures / "a.png").unlink()
+        (pictures / "a.png").symlink_to(pictures.parent / "secret.png")
+        assert picture(caller, 0, 0).status_code == 404  # it has become a link
+        assert [cell["kind"] for cell in caller.next()["cells"]] == ["image"]
+        for asked in caller.answer_many([2] * 4, 4):
+            assert (asked["asked_by"], asked["guess"]) == ("random", None)
+        assert caller.engine.model.recipe.numbers == caller.engine.model.recipe.hashed == ()
 
 
 OUTSIDE = ["../secret.png", "link.png", "up/secret.png", "/etc/x.png", "a/../../secret.png"]
@@ -167,19 +163,15 @@ OUTSIDE += ["../items-of-others/a.png", "missing.png"]
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_picture_outside_the_folder_is_refused_before_anything_starts(pictures, name):
-    with pytest.raises(ValueError, match=r"row 2: the image .* is not a file in the folder"):
-        read(with_pictures(pictures, "a.png", name))
-
-
-def test_a_picture_that_becomes_a_link_is_not_followed(pictures):
-    items = read(with_pictures(pictures, "a.png"))
-    (pictures / "a.png").unlink()
-    (pictures / "a.png").symlink_to(pictures.parent / "secret.png")
-    assert items.image(0, 0) is None
+    path, state = with_pictures(pictures, "a.png", name), pictures / "state"
+    output = told(path, "--grades", "1..5", "--state", state, code=1)
+    assert f"row 2: the image '{name}' in column 'picture' is not a file in the folder" in output
+    assert "--hide picture" in output
+    assert not state.exists()
 
 
 @pytest.mark.parametrize("name", ["a.svg", "https://example.org/a.png", "a.png.txt", "no picture"])
-def test_other_columns_are_text(pictures, name):
-    items = read(with_pictures(pictures, "a.png", name))
-    assert items.cells(0)[0]["kind"] == "text"
-    assert items.image(0, 0) is None
+def test_other_columns_are_text(pictures, name, tmp_path):
+    with annotating(tmp_path / "state", with_pictures(pictures, "a.png", name)) as caller:
+        assert caller.next()["cells"][0]["kind"] == "text"
+        assert picture(caller, 0, 0).status_code == 404

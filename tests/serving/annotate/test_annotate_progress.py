@@ -1,25 +1,40 @@
 """How it goes, each number by its definition."""
 
+import json
+
 import numpy as np
 import pytest
-from at_work import Events
 
 from ordspan.serving.annotate.session import MOST_POINTS, History, error_curve, progress
+from ordspan.serving.log import Event
 from ordspan.tables.encoder import Recipe
 
 SIZE = Recipe(("size",))
 GUESS = (3, 4, 3)
 
 
-def told(events, n_items=10, n_classes=5, recipe=SIZE):
-    return progress(History(n_items, n_classes, events.all), recipe)
+class Events(list):
+    """The events of a log, one after the other."""
+
+    def add(self, kind, *ranks, undoes=None, **extra):
+        extra = json.dumps({"annotator": "ann"} | extra)
+        ranks = ranks or (0,) * 5
+        self.append(Event(len(self) + 1, kind, None, 0.0, "", *ranks, undoes, extra))
+
+    def learn(self, item, lower, upper=None, predicted=1, low=1, high=1, tests=True, **extra):
+        ranks = lower, lower if upper is None else upper, predicted, low, high
+        self.add("learn", *ranks, item=item, tests=tests, **extra)
+
+
+def told(events, n_items=10, recipe=SIZE):
+    return progress(History(n_items, 5, events), recipe)
 
 
 def test_speed_counts_work_here_and_ranges_count_all_answers():
     events = Events()
     events.learn(0, 1, 3, seconds=10)
     events.learn(1, 2, seconds=20)
-    events.skip(2, seconds=30)
+    events.add("skip", item=2, seconds=30)
     events.learn(3, 2, 3, annotator="bob")  # without its time
     found = told(events)
     assert (found["answers"], found["skips"], found["items_answered"]) == (3, 1, 3)
@@ -89,10 +104,10 @@ def test_what_was_taken_back_counts_nowhere():
     events, plain = Events(), Events()
     for log in (events, plain):
         log.learn(0, 1, 2, predicted=3, seconds=5)
-    answer = events.learn(1, 5, predicted=1, annotator="bob", guess=GUESS, shown=True)
-    skip = events.skip(2)
-    events.undo(answer)
-    events.undo(skip)
+    events.learn(1, 5, predicted=1, annotator="bob", guess=GUESS, shown=True)
+    events.add("skip", item=2)
+    for undone in (2, 3):
+        events.add("undo", undoes=undone)
     for log in (events, plain):
         log.learn(1, 4, predicted=3, low=2, high=4, annotator="bob", seconds=7)
     assert told(events) == told(plain)
