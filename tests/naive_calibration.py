@@ -29,11 +29,7 @@ def exact_log_chance(high, low, shift):
         context.prec, context.Emin, context.Emax = 900, -(10**9), 10**9
 
         def sigmoid(x):
-            return (
-                Decimal(int(x > 0))
-                if x in (-inf, inf)
-                else 1 / (1 + (Decimal(shift) - Decimal(x)).exp())
-            )
+            return 1 / (1 + (Decimal(shift) - Decimal(x)).exp()) if abs(x) < inf else int(x > 0)
 
         return float((sigmoid(high) - sigmoid(low)).ln())
 
@@ -60,8 +56,8 @@ def dense_curvature(parts):
     return np.block([[cuts, border[:, None]], [border, parts.head[core.SLOPE_CURVATURE]]])
 
 
-def newton_equation(parts, rows, step_fraction, slope_ridge):
-    """Matrix and right-hand side of a damped Newton step with the pulls and the spare rows."""
+def newton_step(parts, rows, step_fraction, slope_ridge):
+    """A damped Newton step with the pulls and the spare rows; not too far, nor until cuts meet."""
     cuts, slope = parts.cuts[1:-1], parts.head[core.SLOPE]
     n_cuts = cuts.size
     matrix = dense_curvature(parts)
@@ -76,13 +72,6 @@ def newton_equation(parts, rows, step_fraction, slope_ridge):
         apart[i : i + 2] = -1, 1
         force += step_fraction * spare * crowding * apart
         matrix += spare * crowding * (1 + crowding) * np.outer(apart, apart)
-    return matrix, force
-
-
-def newton_step(parts, rows, step_fraction, slope_ridge):
-    """`newton_equation` solved and followed: not too far, nor until cuts meet."""
-    matrix, force = newton_equation(parts, rows, step_fraction, slope_ridge)
-    slope = parts.head[core.SLOPE]
     move = np.zeros(force.size)
     if matrix[-1, -1] > 0:
         move = np.linalg.solve(matrix, force)
@@ -93,7 +82,6 @@ def newton_step(parts, rows, step_fraction, slope_ridge):
     scale = np.sqrt(parts.head[core.SLOPE_CURVATURE] / max(rows, 1.0))
     longest = max(abs(move[-1]) * scale, np.abs(move[:-1]).max())
     part = min(1.0, core.MAX_MOVE / max(longest, 1e-300))
-    cuts = parts.cuts[1:-1]
     for room, closing in zip(np.diff(cuts), -np.diff(move[:-1]), strict=True):
         if closing > 0:
             part = min(part, core.CLOSING * room / closing)

@@ -22,17 +22,10 @@ THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 
+# a compiled function as the machine runs it and as Python reads it
 as_both = pytest.mark.parametrize(
     "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
 )
-
-
-def both(*functions):
-    """A compiled function as the machine runs it and as Python reads it."""
-    cases = []
-    for f in functions:
-        cases += [pytest.param(f, id=f.__name__), pytest.param(f.py_func, id=f"{f.__name__}-plain")]
-    return pytest.mark.parametrize("step", cases)
 
 
 def softness_and_cap(variant, C):
@@ -121,14 +114,8 @@ def labels(draw, n_classes):
     """Exact, interval, known from one side only, or known not at all."""
     lower = draw(st.integers(1, n_classes))
     upper = draw(st.integers(lower, n_classes))
-    kind = draw(st.sampled_from(["exact", "exact", "interval", "at least", "at most", "open"]))
-    return {
-        "exact": (lower, lower),
-        "interval": (lower, upper),
-        "at least": (lower, n_classes),
-        "at most": (1, upper),
-        "open": (1, n_classes),
-    }[kind]
+    exact, one_sided = (lower, lower), [(lower, n_classes), (1, upper)]
+    return draw(st.sampled_from([exact, exact, (lower, upper), *one_sided, (1, n_classes)]))
 
 
 @st.composite

@@ -13,7 +13,7 @@ from steps import (
     BRIEF,
     THOROUGH,
     VARIANTS,
-    both,
+    as_both,
     by_quadprog,
     data_size,
     run,
@@ -96,13 +96,13 @@ def test_a_score_that_lands_where_all_are_capped_is_exact_on_long_rows():
     assert abs(pull) * 1e10 <= 1e-9  # five pull, five hold
 
 
-@both(exact.exact_step)
+@as_both
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
 @given(trial=trials(max_classes=200, decades=4))
-def test_the_exact_step_is_its_slow_twin(step, variant, trial):
+def test_the_exact_step_is_its_slow_twin(form, variant, trial):
     softness, cap = softness_and_cap(variant, trial[-1])
-    pull, new = run(step, *trial[:5], softness, cap)
+    pull, new = run(form(exact.exact_step), *trial[:5], softness, cap)
     twin_pull, twin_new = naive.exact_step(*trial[:5], softness, cap)
     size = data_size(*trial[:2])
     np.testing.assert_allclose(new, twin_new, rtol=0, atol=1e-12 * size)

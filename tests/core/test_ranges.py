@@ -178,19 +178,11 @@ def test_a_range_holds_all_ranks_within_reach_the_median_and_those_between(form,
 # -- the theorem of the stream -------------------------------------------------------------------
 
 
-def against(rng, n_classes, low, high):
-    """The label that the range does not hold, if there is one."""
-    return low - 1 if low > 1 else min(high + 1, n_classes)
-
-
-def at_random(rng, n_classes, low, high):
-    return int(rng.integers(1, n_classes + 1))
-
-
-def far_away(rng, n_classes, low, high):
-    return 1 if (low + high) > n_classes else n_classes
-
-
+OPPONENTS = {
+    "against": lambda rng, k, low, high: low - 1 if low > 1 else min(high + 1, k),
+    "at random": lambda rng, k, low, high: int(rng.integers(1, k + 1)),
+    "far away": lambda rng, k, low, high: 1 if (low + high) > k else k,
+}
 SCORES = {
     "normal": lambda rng, t: rng.normal(),
     "heavy": lambda rng, t: rng.standard_cauchy() ** 3,
@@ -208,7 +200,7 @@ def truth_in(rng, rank, n_classes, exact):
 
 @pytest.mark.parametrize("contain", [False, True])
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("opponent", [against, at_random, far_away])
+@pytest.mark.parametrize("opponent", OPPONENTS)
 @pytest.mark.parametrize(("kind", "n_classes"), list(zip(SCORES, (5, 30, 3, 2), strict=True)))
 def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_theorem_says(
     contain, exact, opponent, kind, n_classes
@@ -223,7 +215,7 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         assert (np.diff(lows) <= 0).all()  # nested
         assert (np.diff(highs) >= 0).all()
         assert lows[0] <= naive.median_of(parts, score) <= highs[0]  # and never empty
-        rank = opponent(rng, n_classes, int(lows[2]), int(highs[2]))
+        rank = OPPONENTS[opponent](rng, n_classes, int(lows[2]), int(highs[2]))
         lower, upper = truth_in(rng, rank, n_classes, exact)
         for j, reach in enumerate(np.maximum.accumulate(parts.reach)):
             misses[j] += naive.miss_of(parts, score, reach, lower, upper)

@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from ordspan.core import scaling
 from ordspan.datasets import load_dataset
 from ordspan.learners import Calibration, LinearLearner
-from steps import both
+from steps import as_both
 
 ROWS = np.random.default_rng(0).normal(3.0, 2.0, size=(60, 4))
 ROWS[:, 2] = 7.0  # never varies
@@ -33,17 +33,17 @@ def naive_scaled(rows):
     return out, kept
 
 
-@both(scaling.learn_dense)
-def test_rows_are_scaled_by_those_before_and_absurd_values_are_clipped(step):
+@as_both
+def test_rows_are_scaled_by_those_before_and_absurd_values_are_clipped(form):
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(1300, 3))
     rows[:, 1] = 7.0
     rows[1150, 1] = 8.0  # where the spread is 0
     rows[[4, 500, 1150], 2] = 50.0, -9999.0, 1e6
     state, out = np.zeros((scaling.N_STATE_ROWS, 3)), rows.copy()
-    step(state, out)
+    form(scaling.learn_dense)(state, out)
     pieces, in_parts = rows.copy(), np.zeros_like(state)
     for cut in (slice(0, 7), slice(7, 8), slice(8, 1100), slice(1100, None)):
-        step(in_parts, pieces[cut])
+        form(scaling.learn_dense)(in_parts, pieces[cut])
     np.testing.assert_array_equal(out, pieces)  # the cuts leave no trace
     np.testing.assert_array_equal(state, in_parts)
     expected, kept = naive_scaled(rows)
@@ -74,24 +74,24 @@ def test_one_absurd_row_does_not_ruin_a_model(name):
         assert errors([place])[after].mean() < 1.02 * clean[after].mean(), place
 
 
-@both(scaling.scale_dense)
+@as_both
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_later_rows_are_scaled_by_what_is_known(step, dtype):
+def test_later_rows_are_scaled_by_what_is_known(form, dtype):
     state = np.zeros((scaling.N_STATE_ROWS, 4))
     scaling.learn_dense(state, ROWS.copy())
     new = ROWS[::-1].astype(dtype)
     out = np.empty(new.shape)
-    step(state, new, out)
+    form(scaling.scale_dense)(state, new, out)
     expected = StandardScaler().fit(ROWS).transform(new.astype(np.float64))
     np.testing.assert_allclose(out, expected, atol=1e-10)
 
 
-@both(scaling.scale_sparse)
-def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(step):
+@as_both
+def test_sparse_values_are_divided_by_the_root_mean_square_of_those_present(form):
     state = np.zeros((scaling.N_STATE_ROWS, 3))
     values, columns = np.array([3.0, -2.0, 4.0, 0.0]), np.array([0, 2, 0, 1])
-    step(state, values, columns, True)
+    form(scaling.scale_sparse)(state, values, columns, True)
     np.testing.assert_allclose(values, [1.0, -1.0, 4.0 / np.sqrt((9 + 16) / 2), 0.0])
     again = np.array([5.0, 2.0, 9.0])
-    step(state, again, np.array([0, 2, 1]), False)
+    form(scaling.scale_sparse)(state, again, np.array([0, 2, 1]), False)
     np.testing.assert_allclose(again, [5.0 / np.sqrt(12.5), 1.0, 0.0])

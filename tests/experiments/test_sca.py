@@ -10,7 +10,7 @@ import naive
 from ordspan.core import exact
 from ordspan.experiments import sca
 from ordspan.learners import LinearLearner
-from steps import BRIEF, THOROUGH, VARIANTS, both, data_size, run, softness_and_cap, trials
+from steps import BRIEF, THOROUGH, VARIANTS, as_both, data_size, run, softness_and_cap, trials
 
 
 def printed(theta, score, sq_norm, lower, upper, C=1.0, variant="PA", step=sca.step):
@@ -29,14 +29,14 @@ def test_the_printed_step_s_pull_is_that_of_its_support_on_long_rows():
     assert pull == pytest.approx(written, rel=1e-9, abs=0)
 
 
-@both(sca.step)
+@as_both
 @pytest.mark.parametrize("variant", VARIANTS)
 @BRIEF
 @given(trial=trials(max_classes=12, decades=2))
-def test_the_printed_step_is_its_slow_twin(step, variant, trial):
+def test_the_printed_step_is_its_slow_twin(form, variant, trial):
     theta, score, _, lower, upper, C = trial
     softness, cap = softness_and_cap(variant, C)
-    pull, new, moved = printed(*trial, variant, step)
+    pull, new, moved = printed(*trial, variant, form(sca.step))
     if not moved:
         assert not naive.losses(theta, score, lower, upper).any()
         return
