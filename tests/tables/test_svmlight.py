@@ -60,12 +60,25 @@ def test_the_numbers_of_a_file_are_those_of_python(tmp_path):
     assert batch.X.toarray()[:, 0].tolist() == [float(number) for number in PLAIN + ODD]
 
 
+def test_grades_may_have_many_digits(tmp_path):
+    grades = ["9.300000000000001", "1." + "0" * 30, "2"]
+    (tmp_path / "a.txt").write_text("".join(f"{grade} 1:1\n" for grade in grades))
+    (batch,) = stream(tmp_path / "a.txt", classes=[1, 2, 9.3])
+    assert batch.y.tolist() == [9.3, 1, 2]
+
+
+def test_only_spaces_and_tabs_separate_numbers(tmp_path):
+    (tmp_path / "a.txt").write_text("1 1:1\x0b2:2\n2 2:1\n")
+    with pytest.raises(ValueError, match="row 1: .* is not a row, grade index:value"):
+        list(stream(tmp_path / "a.txt", classes=[1, 2]))
+
+
 def svmlight(content, first=1):
     data = np.frombuffer(content, dtype=np.uint8)
     n, entries = content.count(b"\n"), content.count(b":")
     answers = []
     for walk in (parsing.read_lines, parsing.read_lines.py_func):
-        columns, places = np.zeros((2, entries), np.int32)
+        columns, places = np.zeros(entries, np.int32), np.zeros(entries + n, np.int32)
         starts = np.zeros(n + 1, np.int32)
         arrays = (np.zeros(n), np.full(n, -1), starts, columns, np.zeros(entries), places)
         answers.append((walk(data, first, *arrays), *(a.tolist() for a in arrays)))
@@ -80,10 +93,11 @@ def test_svmlight_lines_become_a_csr_matrix():
     assert (grades[:3], queries[:3], starts[:4]) == ([2, 0, 1], [7, -1, -1], [0, 2, 3, 3])
     assert (columns[:3], values[:3]) == ([0, 2, 1], [0.5, -2, 1])
     assert text[places[1] :].startswith(b"-2 ")
+    assert text[places[len(values) + 1] :].startswith(b"0 2:1")
 
 
 @pytest.mark.parametrize(
-    "line", [b"x 1:1", b"1 0:1", b"1 2:1 2:1", b"1 1", b"1 qid:a", b"1 q", b"1 1:1 qid:3",
+    "line", [b"1 0:1", b"1 2:1 2:1", b"1 1", b"1 qid:a", b"1 q", b"1 1:1 qid:3",
              b"1 99999999999:1", b"1 a:1"]
 )  # fmt: skip
 def test_a_line_of_another_form_stops_the_walk(line):

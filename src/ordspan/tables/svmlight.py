@@ -19,7 +19,7 @@ from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint
 
 NO_QUERY = -(1 << 62)
-TOKEN = re.compile(rb"[^\s#]*")
+TOKEN = re.compile(rb"[^ \t\r\n#]*")
 SparseRows = tuple[Any, NDArray[np.float64], NDArray[np.int64], Faults]
 """A CSR matrix, grades, queries (NO_QUERY without one) and faults; a bad row has the grade NaN."""
 
@@ -65,6 +65,7 @@ class SvmlightFile:
 
     sparse, decimal = True, "."
     names = (LABEL, GROUP)
+    notes = ()
 
     def __init__(self, path: str, n_features: int = 0, zero_based: bool = False) -> None:
         self.path, self.n_features, self._first = path, n_features, 0 if zero_based else 1
@@ -104,21 +105,22 @@ class SvmlightFile:
 
         content += b"" if content.endswith(b"\n") else b"\n"
         n_most, n_values = content.count(b"\n"), content.count(b":")
-        grades, queries = np.empty(n_most), np.full(n_most, NO_QUERY, dtype=np.int64)
+        queries = np.full(n_most, NO_QUERY, dtype=np.int64)
         starts = np.zeros(n_most + 1, dtype=np.int32)
-        columns, places = np.empty((2, n_values), dtype=np.int32)
-        values, raw = np.empty(n_values), np.frombuffer(content, dtype=np.uint8)
+        columns, raw = np.empty(n_values, dtype=np.int32), np.frombuffer(content, dtype=np.uint8)
+        numbers, places = np.zeros(n_values + n_most), np.empty(n_values + n_most, dtype=np.int32)
+        values, grades = np.split(numbers, [n_values])
         n = read_lines(raw, self._first, grades, queries, starts, columns, values, places)
         size = int(starts[n]) if n >= 0 else 0
         widest = int(columns[:size].max(initial=-1)) + 1
         if n < 0 or widest > (self.n_features or widest):
             return None
-        for entry in np.flatnonzero(np.isnan(values[:size])).tolist():
-            token = TOKEN.match(content, places[entry])
+        for place in np.flatnonzero(np.isnan(numbers)).tolist():
+            token = TOKEN.match(content, places[place])
             number = token[0].decode(errors="replace") if token else ""
             if not is_number(number):
                 return None
-            values[entry] = float(number)
+            numbers[place] = float(number)
         csr = values[:size], columns[:size], starts[: n + 1]
         X = csr_array(csr, shape=(n, self.n_features or max(1, widest)))
         return X, grades[:n], queries[:n], {}
@@ -151,4 +153,4 @@ class SvmlightFile:
             return f"index {before} is larger than {LARGEST_INDEX}"
         if self.n_features and before - self._first >= self.n_features:
             return f"index {before}, but there are {self.n_features} features"
-        return f"the grade {brief(grade)} is not a plain number"
+        return f"{brief(line.decode(errors='replace'))} is not a row, grade index:value ..."

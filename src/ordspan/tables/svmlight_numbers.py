@@ -90,15 +90,15 @@ def read_lines(data, first_index, grades, queries, starts, columns, values, plac
 
     ``data`` ends with a newline. Returns the number of rows, or -1 for lines of another form.
     ``queries`` is left alone where a line has no qid, ``starts`` gets one entry more than rows. A
-    value that is not plain is NaN, and begins at the byte that ``places`` has for it.
+    number that is not plain is NaN, and begins at the byte that ``places`` has for it: first those
+    of the values, then those of the grades.
     """
     at, row, entry = 0, 0, 0
     while at < data.size:
         at = skip_blanks(data, at)
         if data[at] != NEWLINE and data[at] != HASH:
+            places[values.size + row] = at
             grades[row], at = read_number(data, at)
-            if np.isnan(grades[row]):
-                return -1
             at = skip_blanks(data, at)
             if data[at] == QID[0]:
                 queries[row], at = read_query(data, at)
