@@ -129,6 +129,13 @@ def test_an_odd_line_is_a_row_and_one_without_a_label_is_left_out(
     assert rows.tolist() == [i for i in range(1, len(ROWS) + 2) if labelled or i != AT + 1]
 
 
+@pytest.mark.parametrize("line", ["", "{"])
+def test_of_a_name_twice_in_a_line_the_first_counts_whatever_other_lines_hold(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(f'{{"a":1,"a":500,"g":1}}\n{{"a":2,"g":2}}\n{line}\n')
+    batches = stream(tmp_path / "a.jsonl", label="g", features="a", on_bad_row="skip")
+    assert np.concatenate([batch.X for batch in batches]).tolist() == [[1], [2]]
+
+
 @pytest.mark.parametrize("line", [b'1,"ab,2', b'"1,ab,2'])
 @pytest.mark.parametrize("size", [100, 1 << 20])
 def test_an_open_quote_does_not_swallow_the_rows_behind_it(tmp_path, monkeypatch, line, size):

@@ -96,6 +96,14 @@ def test_kinds_of_columns(tmp_path):
         stream(tmp_path / "a.parquet", features=["l"])
 
 
+def test_types_that_polars_cannot_read_are_left_out(tmp_path):
+    union = pa.UnionArray.from_sparse(pa.array([0] * 500, pa.int8()), [ONE["a"].combine_chunks()])
+    span = pa.array([(1, 2, 3)] * 500, pa.month_day_nano_interval())
+    write_arrow(tmp_path / "a.arrow", ONE.append_column("u", union).append_column("m", span))
+    rows = stream(tmp_path / "a.arrow")
+    assert rows.notes == ["left out 'u', 'm' (it holds neither numbers nor text)"]
+
+
 def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)

@@ -34,7 +34,7 @@ from ordspan.tables.text import (
     plain_name,
     read_ahead,
 )
-from ordspan.wording import SHOWN, brief, hint
+from ordspan.wording import SHOWN, brief, hint, plural
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
 SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
@@ -184,15 +184,17 @@ class TextTable(Table):
             odd = (texts.sum_horizontal() > 0).arg_true().to_list()
         if n_names or odd:
             place = f" (the first is row {odd[0] + first})" if from_start and odd else ""
+            where = [plural(len(odd), "row") + place] if odd else []
+            where += [plural(n_names, "column name")] if n_names else []
             self.notes.append(
-                f"letters of {len(odd):,} rows{place} and {n_names} column names are not UTF-8 "
-                f"and read as {REPLACED}; for the right ones give {CP1252}"
+                f"letters of {' and '.join(where)} are not UTF-8 and read as {REPLACED}; for the "
+                f"right ones give {CP1252}"
             )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
-        if not self.decimal and FLOAT in types.values():
+        if not self.decimal:
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
@@ -390,6 +392,7 @@ def _json_object(line: str) -> dict[str, Any]:
     """The object on a line; raises ValueError if there is none, or half of a surrogate pair."""
     value: dict[str, Any] = json.loads(
         line,
+        object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each name
         parse_constant=lambda name: None,  # NaN is missing
         parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
         parse_float=lambda text: float(text) if isfinite(float(text)) else text,
@@ -555,10 +558,12 @@ class ParquetTable(Table):
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
-        from pyarrow import default_memory_pool
+        from pyarrow import default_memory_pool, schema
+        from pyarrow import types as t
 
-        kinds = self._frame(self.schema.empty_table()).schema.items()
-        names = [name for name, kind in kinds if not kind.is_nested() and kind != pl.Binary]
+        fields = [f for f in self.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
+        kinds = self._frame(schema(fields).empty_table()).schema.items()
+        names = [name for name, kind in kinds if kind != pl.Binary]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most

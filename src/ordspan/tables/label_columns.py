@@ -144,7 +144,8 @@ def read_ranks(
     codes, words = word_codes(table.select(rows).to_series())
     ranks, reasons = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
     for code, word in enumerate(words):  # each distinct label once
-        cells = dict(zip(table.columns, map(str.strip, word.split(BETWEEN_ENDS)), strict=True))
+        ends = word.split(BETWEEN_ENDS, table.width - 1)
+        cells = dict(zip(table.columns, map(str.strip, ends), strict=True))
         try:
             ranks[code] = _read_cells(reader, cells, columns)
         except ValueError as error:
