@@ -283,7 +283,7 @@ MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
     (german(), [], "fields are separated by ';'"),
-    (german().encode("cp1252"), [], "letters of 58 rows (the first is row 9) and 0 column names"),
+    (german().encode("cp1252"), [], "letters of 58 rows (the first is row 9) are not UTF-8"),
     (
         german().encode("cp1252"),
         [],
@@ -449,6 +449,11 @@ NEW = [
     (CLEAN, "evaluate", with_bad_grades(0.4), [*SKIP, "--allow-skipped", 0.4], 0, "400 of 1,000"),
     (CLEAN, "train", german().encode("cp1252"), ["--encoding", "cp1252"], 0, "240 rows"),
     (CLEAN, "train", german(), [], 0, "fields are separated by"),
+    (german(), "predict", german(), ["--keep", "age,income"], 0, "240 rows"),
+    *(
+        (german(), command, german().encode("cp1252"), [], 0, "letters of 58 rows (the first is")
+        for command in ("predict", "evaluate")
+    ),
 ]
 
 

@@ -261,8 +261,8 @@ def summarise(
     if model.calibration is not None:
         best = best_probabilities(lower, upper, counts, len(classes))
         probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
-    notes = [*trained_on(model, reader.files), *model.encoder.unseen_notes()]
-    notes += reader.label_notes()
+    notes = [*reader.file_notes, *trained_on(model, reader.files)]
+    notes += [*model.encoder.unseen_notes(), *reader.label_notes()]
     if probabilities is None:
         notes.append("the model has no probabilities or ranges")
     queries = None if ndcgs is None else summarise_queries(ndcgs)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
@@ -96,12 +97,12 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
 
 
 def excel_cell(value: Any) -> Any:
-    """A value as Excel can hold it: long whole numbers and dates as text.
+    """A value as Excel can hold it: long whole numbers, NaN and dates as text.
 
-    >>> excel_cell(0.5), excel_cell(12345678901234567890)
-    (0.5, '12345678901234567890')
+    >>> excel_cell(0.5), excel_cell(12345678901234567890), excel_cell(float("nan"))
+    (0.5, '12345678901234567890', 'nan')
     """
-    if value is None or isinstance(value, bool | float):
+    if value is None or isinstance(value, bool) or (isinstance(value, float) and isfinite(value)):
         return value
     if isinstance(value, int) and abs(value) <= MAX_EXACT:
         return value

@@ -90,7 +90,11 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": [*trained_on(model, reader.files), *model.encoder.unseen_notes()],
+        "notes": [
+            *reader.file_notes,
+            *trained_on(model, reader.files),
+            *model.encoder.unseen_notes(),
+        ],
         "seconds": round(clock.seconds(), 3),
     }
 

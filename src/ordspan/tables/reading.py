@@ -79,6 +79,7 @@ class RowReader:
     notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
     opened: dict[str, Any] = field(default_factory=dict)  # files that are open, but not read yet
+    file_notes: list[str] = field(default_factory=list)  # how the files read so far are written
 
     @property
     def recipe(self) -> Recipe:
@@ -205,6 +206,8 @@ class RowReader:
                 first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
                 for begin in range(first, len(block), size):
                     yield from self._batch(reader, block, begin, begin + size)
+            where = f" ({path})" if len(self.files) > 1 else ""
+            self.file_notes += [note + where for note in reader.notes]
 
     def share(self, batch: Batch) -> float | None:
         """How much of the files has been read after a batch; None if that is not known."""
