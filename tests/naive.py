@@ -234,16 +234,9 @@ def learn_stream(
 ):
     """Learn dense rows one after the other in plain NumPy.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    lower, upper : ranks of shape (n,)
-    rule : "PA", "PA-I", "PA-II", "PRank", "perceptron", "MC-PA", "MC-PA-I" or "MC-PA-II"
-    C : aggressiveness of PA-I and PA-II (the baselines step by 1)
-    average : predict with the mean of the iterates after each row, all of which are stored
-    solver : "exact", or "sca" for the printed search
-    sample_weight : factors of C (of the step of the baselines) for each row; 0 skips it
-    n_classes : K
+    The rule is "PA", "PA-I", "PA-II", "PRank", "perceptron", "MC-PA", "MC-PA-I" or "MC-PA-II". To
+    average is to predict with the mean of the iterates after each row, all of which are stored.
+    A sample weight is a factor of C (of the step, which is 1, of the baselines); 0 skips the row.
     """
     X, base = np.asarray(X, float), C if "PA" in rule else 1.0
     strengths = np.full(len(X), base) if sample_weight is None else base * np.asarray(sample_weight)

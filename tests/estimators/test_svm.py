@@ -31,21 +31,17 @@ def power(loss):
     return 2 if loss == "squared_hinge" else 1
 
 
-def replicated(spans):
-    """The reduction to one binary problem: a copy of a row for each of its required thresholds."""
+def liblinear(spans, loss, C):
+    """One binary problem with a copy of a row for each of its required thresholds."""
     rows, signs = [], []
     for x, (lower, upper) in zip(X, spans, strict=True):
         for i in [*range(1, lower), *range(upper, 4)]:
             rows.append(np.concatenate([x, -np.eye(3)[i - 1]]))
             signs.append(1 if i < lower else -1)
-    return np.array(rows), np.array(signs)
-
-
-def liblinear(spans, loss, C):
-    rows, signs = replicated(spans)
+    signs = np.array(signs)
     model = LinearSVC(loss=loss, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=2_000_000)
     v = model.fit(rows, signs).coef_[0]
-    slack = np.maximum(0, 1 - signs * (rows @ v)) ** power(loss)
+    slack = np.maximum(0, 1 - signs * (np.array(rows) @ v)) ** power(loss)
     return 0.5 * v @ v + C * slack.sum(), v
 
 

@@ -16,32 +16,29 @@ WITH_RANKS = [*map("".join, itertools.product(VARIANTS, OPTIONS)), "PRank"]
 OTHERS = ["PA-I sca", "PA-I sca averaged", "perceptron", *(f"MC-{v}" for v in VARIANTS)]
 
 
-@pytest.fixture(scope="module")
-def data():
-    """Rows whose last columns are zero in the first half, and ranks that follow the first one."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, WIDE))
-    X[rng.random(X.shape) < 0.3] = 0
-    X[:150, NARROW:] = 0
-    ranks = np.clip(np.round(2 * X[:, 0] + 3 + 0.5 * rng.normal(size=300)), 1, K).astype(int)
-    return X, ranks, np.where(rng.random(300) < 0.6, ranks, rng.integers(ranks, K + 1))
+# the last columns are zero in the first half; the ranks follow the first column
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, WIDE))
+X[RNG.random(X.shape) < 0.3] = 0
+X[:150, NARROW:] = 0
+RANKS = np.clip(np.round(2 * X[:, 0] + 3 + 0.5 * RNG.normal(size=300)), 1, K).astype(int)
+UPPER = np.where(RNG.random(300) < 0.6, RANKS, RNG.integers(RANKS, K + 1))
 
 
 @pytest.mark.parametrize("name", [*WITH_RANKS, *OTHERS])
 @pytest.mark.parametrize("form", [sp.csr_array, np.asarray])
-def test_widened_is_as_if_the_features_had_been_there(name, data, form):
+def test_widened_is_as_if_the_features_had_been_there(name, form):
     """To the bit if the rows are sparse; the order of a dense sum depends on its length."""
-    X, lower, upper = data
     first, second = slice(0, 150), slice(150, 300)
     narrow, full = make_learner(name, NARROW, K), make_learner(name, WIDE, K)
-    narrow.learn_many(form(X[first, :NARROW]), lower[first], upper[first])
-    full.learn_many(form(X[first]), lower[first], upper[first])
+    narrow.learn_many(form(X[first, :NARROW]), RANKS[first], UPPER[first])
+    full.learn_many(form(X[first]), RANKS[first], UPPER[first])
     before, grown = narrow.state.tobytes(), narrow.with_features(WIDE)
     for _ in range(2):
         if form is sp.csr_array:
             assert grown.state.tobytes() == full.state.tobytes()
         np.testing.assert_allclose(grown.state, full.state, rtol=1e-9, atol=1e-9)
-        rest = form(X[second]), lower[second], upper[second]
+        rest = form(X[second]), RANKS[second], UPPER[second]
         ranks = [learner.learn_many(*rest, predict=True) for learner in (grown, full)]
         np.testing.assert_array_equal(*ranks)
     assert (grown.n_features, grown.weights.shape) == (WIDE, full.weights.shape)
@@ -53,10 +50,9 @@ def test_widened_is_as_if_the_features_had_been_there(name, data, form):
 
 @pytest.mark.parametrize("name", WITH_RANKS)
 @pytest.mark.parametrize("rank", range(1, K + 2))
-def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(name, data, rank):
-    X, ranks, _ = data
+def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(name, rank):
     learner = make_learner(name, WIDE, K)
-    learner.learn_many(X, ranks)
+    learner.learn_many(X, RANKS)
     before, old = learner.state.tobytes(), learner.predict_many(X)
     grown = learner.with_rank(rank)
     assert grown.n_classes == K + 1
@@ -69,7 +65,7 @@ def test_the_other_ranks_keep_their_weights_thresholds_and_predictions(name, dat
         outer, side = (0, -1.0) if rank == 1 else (-1, 1.0)
         assert grown.thresholds[outer] == pytest.approx(learner.thresholds[outer] + side, rel=1e-12)
     assert learner.state.tobytes() == before
-    with_new = ranks + (ranks >= rank)
+    with_new = RANKS + (rank <= RANKS)
     chosen = X[:, 0] < -1.5 if rank == 1 else X[:, 0] > 1.5
     if rank in (1, K + 1):
         with_new[chosen] = rank
