@@ -49,12 +49,11 @@ def make_learner(name, n_features, n_classes, C=0.3):
 
 def run(step, theta, score, sq_norm, lower, upper, softness, cap):
     """Pull and new thresholds by the exact step."""
-    model = LinearLearner(1, theta.size + 1).model
-    model.edges[1:-1] = theta
-    pull, finite = step(model, float(score), float(sq_norm), lower, upper, softness, cap)
+    edges, label = np.array([-inf, *theta, inf]), (float(score), float(sq_norm), lower, upper)
+    pull, finite = step(edges, np.empty(0), 0.0, *label, softness, cap)
     assert finite
-    assert model.edges[[0, -1]].tolist() == [-inf, inf]
-    return pull, model.edges[1:-1]
+    assert edges[[0, -1]].tolist() == [-inf, inf]
+    return pull, edges[1:-1]
 
 
 def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):

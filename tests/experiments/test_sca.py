@@ -17,7 +17,7 @@ def printed(theta, score, sq_norm, lower, upper, C=1.0, variant="PA", step=sca.s
     """Pull, new thresholds and whether anything moved, by the printed step."""
     model = LinearLearner(1, theta.size + 1, variant, C, solver="sca").model
     model.edges[1:-1] = theta
-    pull, moved, finite = step(model, C, float(score), float(sq_norm), lower, upper)
+    pull, moved, finite = step(model, 0.0, C, float(score), float(sq_norm), lower, upper)
     assert finite
     return pull, model.edges[1:-1], moved
 

@@ -280,8 +280,9 @@ def walk_support(state, support, budget, progress, rows, order, predicted, score
         pull = 0.0
         if not satisfied(model.edges, score, lower[i], upper[i]):
             length = norm if norm >= MIN_SQ_NORM else 0.0  # a shorter row's pull would overflow
+            label = score, length, lower[i], upper[i]
             limit = limits(model.rule, C)
-            pull, finite = exact_step(model, score, length, lower[i], upper[i], *limit)
+            pull, finite = exact_step(model.edges, model.edge_correction, age, *label, *limit)
             if not finite:
                 return (t, n_support), i
             model.counters[UPDATES] += 1.0

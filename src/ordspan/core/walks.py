@@ -77,7 +77,7 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     if C <= 0.0:
         return rank, score_before
     age = age_of(model)
-    pull, moved, finite = step(model, C, score, sq_norm, lower, upper)
+    pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
     if not finite:
         return BAD_ROW, score_before
     if pull != 0.0:

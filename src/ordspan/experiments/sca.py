@@ -7,7 +7,6 @@ from math import inf
 
 from ordspan.core.compiling import compiled
 from ordspan.core.exact import limits, satisfied
-from ordspan.core.state import age_of
 from ordspan.core.walks import threshold_walks
 
 MAX_ROUNDS = 100
@@ -80,14 +79,14 @@ def sca_capped_pull(edges, score, sq_norm, lower, upper, cap):
 
 
 @compiled
-def step(model, C, score, sq_norm, lower, upper):
+def step(model, age, C, score, sq_norm, lower, upper):
     """The printed step; pull on the row, whether anything moved, and whether all stayed finite.
 
     From six classes on it can leave a constraint violated or the thresholds out of order, because
     the printed flag is overwritten: a running maximum then restores the order. Its steps are longer
     than the exact ones, and on noisy labels with long rows they can grow without bound.
     """
-    edges, last, age = model.edges, model.edges.size - 1, age_of(model)
+    edges, last = model.edges, model.edges.size - 1
     if satisfied(edges, score, lower, upper):
         return 0.0, False, True
     softness, cap = limits(model.rule, C)
