@@ -130,6 +130,8 @@ def test_a_coefficient_that_becomes_zero_is_forgotten():
     assert learner.n_support == 2
     learner.learn_many([[1.0]], [2])  # C forward, C back
     np.testing.assert_array_equal(learner.support_vectors, [[2.0]])
+    learner.support_vectors[:] = 9.0  # a copy: the learner keeps its own
+    np.testing.assert_array_equal(learner.support_vectors, [[2.0]])
 
 
 @averaged_or_not

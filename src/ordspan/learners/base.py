@@ -415,6 +415,7 @@ class Learner(Locked):
         float
             The score that decides its rank.
         """
+        self._refuse_dual()
         score: float = score_one(self.state, x, columns)
         if not abs(score) < np.inf:
             self._refuse(x, columns)

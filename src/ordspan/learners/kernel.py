@@ -165,7 +165,8 @@ class KernelLearner(Learner):
     @property
     def support_vectors(self) -> Floats:
         """The support vectors, (n_support, d)."""
-        return self.vectors.transpose(0, 2, 1).reshape(-1, self.n_features)[: self.n_support]
+        rows = np.array(self.vectors.transpose(0, 2, 1), order="C")  # never a view
+        return rows.reshape(-1, self.n_features)[: self.n_support]
 
     @property
     def dual_coef(self) -> Floats:
