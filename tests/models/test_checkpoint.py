@@ -1,18 +1,15 @@
 """Checkpoints: nothing goes on from other files or settings, and nobody shares a model's path."""
 
 import os
-import signal
-from dataclasses import replace
+import re
 from shutil import copyfile
 
 import pytest
 from files_to_train import make_rows, write_rows
 
 import ordspan
-from ordspan.commands.stopping import Stopped
-from ordspan.commands.train import TrainJob, train
+from commands.tables import said, stopped
 from ordspan.tables import files
-from ordspan.tables.rows import FileError
 from processes import start
 
 X, GRADES = make_rows(2000)
@@ -52,14 +49,13 @@ def flip(share):
 )
 def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(files, "SAMPLE_BYTES", 4000)  # the samples cover this small file
-    job = TrainJob(folder, tmp_path / "m", label="grade", checkpoint_every="500")
-    with pytest.raises(Stopped):
-        train(job, report=lambda *_: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(ValueError, match="was made with files ="):
-        train(replace(job, files=[folder / "rows.csv"], resume=True))
+    words = ["--label", "grade", "--checkpoint-every", 500, "--model", tmp_path / "m"]
+    stopped("train", folder, *words)
+    words.append("--resume")
+    assert "was made with files =" in said("train", folder / "rows.csv", *words, code=1)
     change(folder / "rows.csv")
-    with pytest.raises(ValueError, match=f"m.checkpoint was made with {message}"):
-        train(replace(job, resume=True))
+    refused = said("train", folder, *words, code=1)
+    assert re.search(f"m.checkpoint was made with {message}", refused)
 
 
 HOLD = """
@@ -76,14 +72,14 @@ with sole_writer(Path(sys.argv[1])):
 @posix
 def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp_path):
     out = tmp_path / "m"
-    job = TrainJob(folder, out, label="grade")
+    words = ["train", folder, "--label", "grade", "--model", out]
     with start(out, code=HOLD) as process:
         assert process.stdout.readline() == "ready\n"
-        with pytest.raises(FileError, match="is being trained by another process; wait for it"):
-            train(job)
+        refused = said(*words, code=1)
+        assert "is being trained by another process; wait for it" in refused
         assert not out.exists()
         process.kill()
     assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
-    train(job)
+    said(*words)
     assert ordspan.load(out).training["rows"] == 2000
     assert not (tmp_path / ".m.lock").exists()
