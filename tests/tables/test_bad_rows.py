@@ -73,8 +73,8 @@ BAD = [
     ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', "column 'a' holds"),
     ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "not a JSON object .* surrogates"),
     ("txt", b"x 1:1", "the grade 'x' is not a number"),
-    ("txt", b"1 1:z", "'1:z' is not of the form index:value"),
     ("txt", b"1 2:1 1:1", "index 1 in '1:1' does not increase"),
+    ("txt", b"1 2:1 2:1", "index 2 in '2:1' does not increase"),
     ("txt", b"1 0:1", "index 0 in '0:1' does not increase; give zero_based=True"),
     ("txt", b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
     ("txt", b"9 qid:1 1:1", "grade '9' is not among"),
@@ -86,6 +86,8 @@ BAD = [
     ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 characters\) is not of the form"),
     ("txt", b"1 qid:1 1:" + LONG, "holds inf, which is too large"),
 ]
+for odd in ("1", "a:1", "1:z", "1:", "1:-", "1:.", "1:e5", "1:1e", "1:1x", "qid:a", "q"):
+    BAD.append(("txt", f"1 {odd}".encode(), f"'{odd}' is not of the form"))
 for odd in ("9" * 5000, ">" + "9" * 310, "1-" + LONG.decode(), "[" * 3000):
     BAD.append(("csv", f"1,ab,{odd}".encode(), "column 'g' holds .{1,400}$"))
     BAD.append(("jsonl", json.dumps(ROWS[0] | {"g": odd}).encode(), "column 'g' holds .{1,400}$"))

@@ -5,35 +5,15 @@ import gzip
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from ordspan import stream
 from ordspan.tables import text
 
-rng = np.random.default_rng(1)
 TOWNS = ["Pune", "Turku", "Graz, A"]
-COLUMNS = {"size": rng.normal(size=500), "town": rng.choice(TOWNS, 500)}
-COLUMNS |= {"age": rng.integers(18, 90, 500), "grade": rng.integers(1, 6, 500)}
-
-
-def packed(content, compression):
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, compression) as file:
-        file.write(content)
-    return sink.getvalue().to_pybytes()
-
-
-def as_parquet():
-    sink = pa.BufferOutputStream()
-    parquet.write_table(pa.table(COLUMNS), sink, row_group_size=90)
-    return sink.getvalue().to_pybytes()
-
-
-ROWS = zip(*COLUMNS.values(), strict=True)
-CSV = b"size,town,age,grade\n" + b"".join(
-    b'%.4f,"%s",%d,%d\n' % (a, t.encode(), b, g) for a, t, b, g in ROWS
+CSV = b"size,town,grade\n" + b"".join(
+    b'%.4f,"%s",%d\n' % (np.sin(i), TOWNS[i % 3].encode(), 1 + i % 5) for i in range(500)
 )
-GZ, ZST, TABLE = packed(CSV, "gzip"), packed(CSV, "zstd"), as_parquet()
+GZ, ZST = gzip.compress(CSV), pa.compress(CSV, "zstd", asbytes=True)
 
 
 @pytest.mark.parametrize(
@@ -42,16 +22,10 @@ GZ, ZST, TABLE = packed(CSV, "gzip"), packed(CSV, "zstd"), as_parquet()
         ("cut.csv.gz", GZ[: len(GZ) // 2], "damaged or truncated"),
         ("not.csv.gz", b"a,grade\n1,2\n", "damaged"),
         ("cut.csv.zst", ZST[: len(ZST) // 2], "damaged or truncated"),
-        ("cut.parquet", TABLE[: len(TABLE) // 2], "not a Parquet file, or damaged or truncated"),
-        ("middle.parquet", TABLE[:200] + bytes(3000) + TABLE[3200:], "damaged"),
-        ("empty.csv", b"", "the file is empty"),
-        ("header.csv", b"a,grade\n", "has a header but no rows"),
         ("empty.txt", b"\n# nothing\n", "no line has a feature, index:value"),
         ("empty.jsonl", b"\n", "the file is empty"),
         ("twice.csv", b"a,grade,grade\n1,2,3\n", r"no column 'grade'.*grade \(1\)"),
         ("date.csv", b"d,grade\n2020-01-01,1\n", "no column is left to learn from .d: it holds"),
-        ("wide.csv", "a,grade\n1,2\n".encode("utf-16-le"), "contains null bytes.*utf-16-le"),
-        ("unknown.xyz", b"1", "unknown ending '.xyz'.* give format= "),
         ("long.csv", b"a" * 5000, "a line of more than .* MB begins with 'a+'; is a quote not"),
     ],
 )
@@ -66,14 +40,10 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, monkeypatch, name, cont
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"label": "nope"}, "no column 'nope'"),
-        ({"label": "grade", "features": ["zz"]}, "no column 'zz'"),
-        ({"label": "grade", "drop": ["zz"]}, "no column 'zz'"),
-        ({"label": "grade", "lower": "age"}, "either a label column, or"),
+        ({"label": "grade", "lower": "size"}, "either a label column, or"),
         ({"label": "grade", "hash_bits": 99}, "hash_bits must be in"),
         ({"label": "grade", "format": "xls"}, "unknown format 'xls'"),
         ({"label": "grade", "on_bad_row": "ask"}, "on_bad_row must be"),
-        ({"label": "town"}, "order of the grades .* is not known"),
         ({"label": "grade", "features": ["grade"]}, "no column is left"),
         ({"paths": "nowhere.csv"}, r"nowhere\.csv: no such file"),
         ({"paths": []}, "no files given"),
