@@ -1,4 +1,4 @@
-"""Every number of ordspan evaluate is what scikit-learn finds on the whole data in memory."""
+"""Every number of ordspan evaluate is what its definition gives on the whole data in memory."""
 
 import html
 import json
@@ -11,9 +11,10 @@ import pytest
 from sklearn import metrics as sk
 
 import ordspan
-from commands import tables
+from commands.tables import said, summary
 from ordspan import evaluate_files, metrics, train_files
 from ordspan.commands import evaluate as module
+from ordspan.metrics.ranks import GAP, best_probabilities
 from ordspan.tables import text
 from standalone import check_stands_alone, try_page
 
@@ -21,7 +22,7 @@ N_ROWS, N_CLASSES = 600, 5
 TIMED = ("seconds", "rows_per_second", "files", "notes", "page")
 FEATURES = ["size", "age", "town"]
 PLOTS = ["scores", "confusion", "errors", "margins", "reliability", "coverage", "widths"]
-LABELS = [{"label": "grade"}, {"label": "range"}, {"lower": "low", "upper": "high"}]
+LABELS = [{"label": "grade"}, {"lower": "low", "upper": "high"}]
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 
 
@@ -66,14 +67,9 @@ def frame():
 
 @pytest.fixture(scope="module")
 def folder(frame, tmp_path_factory):
-    """The rows in files of every format, and models of columns and of sparse rows."""
+    """The rows in files, and models of columns and of sparse rows."""
     folder = tmp_path_factory.mktemp("evaluate")
     frame.to_csv(folder / "rows.csv", index=False)
-    frame.to_csv(folder / "rows.csv.gz", index=False)
-    frame.to_parquet(folder / "rows.parquet", index=False)
-    frame.to_json(folder / "rows.jsonl", orient="records", lines=True)
-    frame[:250].to_csv(folder / "first.csv", index=False)
-    frame[250:].to_csv(folder / "rest.csv", index=False)
     sparse = [
         f"{grade} qid:{query[1:]} 1:{size} 2:{age}"
         for grade, query, size, age in frame[["grade", "query", "size", "age"]].to_numpy().tolist()
@@ -83,6 +79,9 @@ def folder(frame, tmp_path_factory):
     train_files(folder / "rows.csv", folder / "model", **columns)
     train_files(folder / "rows.csv", folder / "strict", **columns, missing="error")
     train_files(folder / "rows.txt", folder / "sparse")
+    plain = ordspan.load(folder / "model")
+    plain.calibration = None
+    ordspan.save(plain, folder / "plain")
     return folder
 
 
@@ -91,14 +90,23 @@ def predicted(folder, frame):
     return ordspan.load(folder / "model").predict(frame)
 
 
+@pytest.fixture(scope="module")
+def proba(folder, frame):
+    return ordspan.load(folder / "model").predict_proba(frame)
+
+
+@pytest.fixture(scope="module", params=LABELS, ids=["exact", "ranges"])
+def labelled(request, folder, frame):
+    """Both ends of the labels, and what an evaluation on them finds."""
+    names = [*request.param.values()]
+    found = found_in(folder, "rows.csv", **request.param)
+    return frame[[names[0], names[-1]]].to_numpy(), found
+
+
 def found_in(folder, *names, model="model", **options):
     """An evaluation without what differs from run to run, or from file to file."""
     found = evaluate_files([folder / name for name in names], folder / model, **options)
     return {key: value for key, value in found.items() if key not in TIMED}
-
-
-def ask(*words):
-    return tables.ask("evaluate", *words)
 
 
 def by_query(names, grades, scores):
@@ -119,15 +127,21 @@ def by_query(names, grades, scores):
 # -- measures ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("columns", LABELS, ids=["exact", "ranges", "two columns"])
-def test_measures_and_best_constants_are_those_of_the_metrics(folder, frame, predicted, columns):
-    names = ["grade", "grade"] if "grade" in columns.values() else ["low", "high"]
-    ends, grades = frame[names].to_numpy(), range(N_CLASSES)
+def test_measures_and_best_constants_are_those_of_the_metrics(folder, labelled, predicted, proba):
+    (ends, found), grades = labelled, range(N_CLASSES)
     one = ends[:, 0] == ends[:, 1]
     exact = ends[one, 0]
-    found = found_in(folder, "rows.csv", **columns)
     assert (found["rows"], found["exact_rows"]) == (N_ROWS, one.sum())
     assert found["range_rows"] == (~one).sum()
+    if found["range_rows"]:
+        as_text = found_in(folder, "rows.csv", label="range")
+        assert as_text | {"labels": found["labels"]} == found
+    for name, measure in (
+        ("rps", metrics.ranked_probability_score),
+        ("log_score", metrics.log_score),
+    ):
+        expected = measure(ends, proba, classes=grades)
+        assert found["probabilities"][name] == pytest.approx(expected, **CLOSE)
     for name, labels, answers, measure, best in (
         ("mae", ends, predicted, metrics.mean_absolute_error, np.argmin),
         ("macro_mae", exact, predicted[one], metrics.macro_mean_absolute_error, np.argmin),
@@ -167,11 +181,11 @@ def test_whether_a_model_is_better_than_a_constant_is_said(folder, frame, tmp_pa
         (tmp_path / "alike.csv", False, "These rows cannot tell good models from bad: "),
     ):
         words = [path, "--model", folder / "model", "--html", page, "--overwrite"]
-        found = json.loads(ask(*words, "--json").stdout)
+        found = summary("evaluate", *words)
         assert found["better_than_constant"] is better
         best = found["best_constant"]["mae"]
         sentence = sentence.format(found["mae"], best["value"], best["grade"])
-        assert sentence in ask(*words).stdout
+        assert sentence in said("evaluate", *words)
         shown = page.read_text("utf-8")
         assert f'<p class="verdict {"good" if better else "bad"}" role="note">{sentence}' in shown
         assert f"best constant: {best['value']:.4f} (always {best['grade']})</span>" in shown
@@ -180,13 +194,13 @@ def test_whether_a_model_is_better_than_a_constant_is_said(folder, frame, tmp_pa
 def test_without_exact_labels_their_measures_are_none(folder, tmp_path, frame):
     wide = frame.assign(low=0, high=frame["high"].where(frame["high"] > 0, 1))
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    words = [tmp_path / "wide.csv", "--model", folder / "model", "--lower", "low", "--upper"]
-    page = tmp_path / "page.html"
-    found = json.loads(ask(*words, "high", "--json", "--html", page).stdout)
+    words = ["evaluate", tmp_path / "wide.csv", "--model", folder / "model"]
+    words, page = [*words, "--lower", "low", "--upper", "high"], tmp_path / "page.html"
+    found = summary(*words, "--html", page)
     assert found["exact_rows"] == 0
     assert found["macro_mae"] is found["accuracy"] is found["quadratic_kappa"] is None
     assert found["mae"] >= 0
-    assert re.search(r"accuracy\s+–\s+–\s+0 exact labels", ask(*words, "high").stdout)
+    assert re.search(r"accuracy\s+–\s+–\s+0 exact labels", said(*words))
     assert "<section hidden>\n<h2>True and predicted grades" in page.read_text("utf-8")
 
 
@@ -201,6 +215,106 @@ def test_a_grade_without_rows_does_not_count(folder, frame, predicted, tmp_path)
     assert found["by_grade"][3] == {"grade": 3, "rows": 0, **empty}
     shown = page.read_text("utf-8")
     assert "<td>3</td><td>0</td>" not in shown
+
+
+# -- probabilities and ranges --------------------------------------------------------------------
+
+
+def known(probability, lower, upper):
+    """Chances of every grade within a label."""
+    inside = [p if lower <= k <= upper else 0.0 for k, p in enumerate(probability)]
+    return np.array(inside) / sum(inside)
+
+
+def test_ranges_hold_what_they_are_said_to_hold(folder, frame, labelled, proba):
+    ends, found = labelled
+    model = ordspan.load(folder / "model")
+    ranges = found["probabilities"]["ranges"]
+    assert [row["coverage"] for row in ranges] == model.calibration.coverages.tolist()
+    chances = [known(p, *end) for p, end in zip(proba, ends, strict=True)]
+    for row in ranges:
+        spans = model.predict_interval(frame, coverage=row["coverage"])
+        for name, count in (("contains", "contain"), ("meets", "meet")):
+            share = metrics.interval_coverage(ends, spans, count=count, classes=range(N_CLASSES))
+            assert row[name] == pytest.approx(share, **CLOSE)
+        first, last = spans.T
+        expected = [c[a : b + 1].sum() for c, a, b in zip(chances, first, last, strict=True)]
+        assert row["expected"] == pytest.approx(np.mean(expected), **CLOSE)
+        assert row["widths"] == np.bincount(last - first, minlength=N_CLASSES).tolist()
+        assert row["mean_width"] == pytest.approx((last - first + 1).mean(), **CLOSE)
+
+
+def test_bins_of_the_reliability_diagram_are_means_over_their_predictions(labelled, proba):
+    ends, found = labelled
+    rows = np.array(
+        [
+            [p[:k].sum(), known(p, lower, upper)[:k].sum(), upper < k, lower < k]
+            for p, (lower, upper) in zip(proba, ends, strict=True)
+            for k in range(1, N_CLASSES)
+        ]
+    )
+    place = np.minimum(9, (10 * rows[:, 0]).astype(int))
+    bins = found["probabilities"]["reliability"]
+    assert [row["count"] for row in bins] == [n for n in np.bincount(place) if n]
+    for row, number in zip(bins, np.unique(place), strict=True):
+        means = rows[place == number].mean(axis=0).tolist()
+        names = ("predicted", "observed", "at_least", "at_most")
+        assert [row[name] for name in names] == pytest.approx(means, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_other_constant_makes_range_labels_more_probable(seed):
+    random = np.random.default_rng(seed)
+    n_classes, n_labels = int(random.integers(2, 7)), int(random.integers(1, 12))
+    lower, upper = np.sort(random.integers(0, n_classes, size=(2, n_labels)), axis=0)
+    counts = random.integers(1, 50, size=n_labels)
+    found = best_probabilities(lower + 1, upper + 1, counts, n_classes)
+    assert sum(found["probabilities"]) == pytest.approx(1.0)
+    assert min(found["probabilities"]) >= 0.0
+
+    def log_score(chance):
+        of_label = [chance[a : b + 1].sum() for a, b in zip(lower, upper, strict=True)]
+        return -(counts / counts.sum()) @ np.log(np.maximum(1e-300, of_label))
+
+    best = np.array(found["probabilities"])
+    assert found["log_score"] == pytest.approx(log_score(best), **CLOSE)
+    others = random.dirichlet(np.full(n_classes, 0.5), size=300)
+    near = 0.99 * best + 0.01 * others
+    assert min(map(log_score, [*others, *near])) >= found["log_score"] - 2 * GAP
+    ranked = [
+        sum((best[:k].sum() - (y < k)) ** 2 for k in range(1, n_classes)) for y in range(n_classes)
+    ]
+    within = [
+        (best[a : b + 1] @ ranked[a : b + 1]) / best[a : b + 1].sum()
+        for a, b in zip(lower, upper, strict=True)
+    ]
+    assert found["rps"] == pytest.approx(within @ counts / counts.sum(), **CLOSE)
+
+
+def test_a_label_that_was_thought_impossible_has_a_finite_log_score(folder, tmp_path):
+    far = tmp_path / "far.csv"
+    far.write_text("size,age,town,grade\n1e6,0,Rome,0\n-1e6,0,Rome,1-4\n")
+    assert ordspan.load(folder / "model").predict_proba(pd.read_csv(far)).min() == 0.0
+    found = evaluate_files(far, folder / "model")["probabilities"]
+    json.dumps(found, allow_nan=False)
+    assert found["log_score"] > 1e5
+
+
+def test_a_model_without_a_calibration_is_evaluated_and_said_to_have_none(folder, tmp_path):
+    plain, full = (found_in(folder, "rows.csv", model=name) for name in ("plain", "model"))
+    assert plain["probabilities"] is None
+    assert plain["best_constant"] == full["best_constant"]
+    assert plain["mae"] == pytest.approx(full["mae"], rel=0.1)  # by thresholds, not by the median
+    page = tmp_path / "page.html"
+    words = ["evaluate", folder / "rows.csv", "--model"]
+    output = said(*words, folder / "plain", "--html", page)
+    note = "Note: the model has no probabilities or ranges."
+    assert note in output.splitlines()
+    assert "RPS" not in output
+    text = page.read_text("utf-8")
+    assert f'<p class="note">{note}</p>' in text
+    assert "<section hidden>\n<h2>Are the probabilities right?" in text
+    assert note not in said(*words, folder / "model")
 
 
 # -- queries -------------------------------------------------------------------------------------
@@ -255,10 +369,9 @@ def test_a_query_may_go_on_in_the_next_file_but_not_come_back(folder, frame, tmp
     pd.concat([frame, frame[:1]]).to_csv(tmp_path / "mixed.csv", index=False)
     page = tmp_path / "page.html"
     words = [tmp_path / "mixed.csv", "--model", folder / "model", "--group", "query"]
-    answer = ask(*words, "--html", page)
-    assert answer.exit_code == 1
-    assert f"mixed.csv, row {N_ROWS + 1}: query 'q0' appears again" in answer.output
-    assert "sort the rows by query" in answer.output
+    printed = said("evaluate", *words, "--html", page, code=1)
+    assert f"mixed.csv, row {N_ROWS + 1}: query 'q0' appears again" in printed
+    assert "sort the rows by query" in printed
     assert not page.exists()
 
 
@@ -299,16 +412,6 @@ def test_small_chunks_give_the_same_numbers_and_the_same_page(
     assert (tmp_path / "pieces.html").read_bytes() == (tmp_path / "whole.html").read_bytes()
 
 
-def test_labels_are_those_of_the_training_unless_named(folder, frame, tmp_path):
-    frame.rename(columns={"grade": "stars"}).to_csv(tmp_path / "renamed.csv", index=False)
-    words = [tmp_path / "renamed.csv", "--model", folder / "model"]
-    answer = ask(*words)
-    assert answer.exit_code == 1
-    assert "renamed.csv: no column 'grade', which held the label in training; " in answer.output
-    assert "--label" in answer.output
-    assert ask(*words, "--label", "stars").exit_code == 0
-
-
 # -- bad rows and other mistakes -----------------------------------------------------------------
 
 
@@ -321,7 +424,7 @@ def spoil(frame, column, value, row=3):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("grade", 9, r"'grade' holds '9': grade '9' is not among the model's \[0, 1, 2"),
+        ("grade", 9, "'grade' holds '9': grade '9' is not among the model's [0, 1, 2"),
         ("size", "tall", "'size' holds 'tall', not a number"),
         ("age", "", "'age' is empty or NaN"),
         ("query", " ", "'query' is empty; fill it"),
@@ -329,48 +432,40 @@ def spoil(frame, column, value, row=3):
 )
 def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path, column, value, message):
     spoil(frame, column, value).to_csv(tmp_path / "bad.csv", index=False)
-    page = tmp_path / "page.html"
-    words = [tmp_path / "bad.csv", "--model", folder / "strict", "--group", "query"]
-    words += ["--html", page, "--overwrite"]
-    answer = ask(*words)
-    assert answer.exit_code == 1
-    assert re.search(rf"error: .*bad\.csv, row 4: column {message}", answer.output)
-    assert not page.exists()
-    found = json.loads(ask(*words, "--on-bad-row", "skip", "--json").stdout)
-    assert (found["skipped"], found["rows"]) == (1, N_ROWS - 1)
-    assert re.search(message, found["skipped_examples"][0])
     frame.drop(index=3).to_csv(tmp_path / "good.csv", index=False)
-    good = evaluate_files(tmp_path / "good.csv", folder / "strict", group="query")
+    page, words = tmp_path / "page.html", ["--model", folder / "strict", "--group", "query"]
+    bad = ["evaluate", tmp_path / "bad.csv", *words, "--html", page, "--overwrite"]
+    assert f"bad.csv, row 4: column {message}" in said(*bad, code=1)
+    assert not page.exists()
+    found = summary(*bad, "--on-bad-row", "skip")
+    assert (found["skipped"], found["rows"]) == (1, N_ROWS - 1)
+    assert message in found["skipped_examples"][0]
+    good = summary("evaluate", tmp_path / "good.csv", *words)
     for name in ("mae", "confusion", "ndcg", "quadratic_kappa"):
         assert found[name] == good[name]
-    assert (
-        f"Bad rows skipped: 1 of {N_ROWS} (0.2%), such as:"
-        in ask(*words, "--on-bad-row", "skip").stdout
-    )
+    told = f"Bad rows skipped: 1 of {N_ROWS} (0.2%), such as:"
+    assert told in said(*bad, "--on-bad-row", "skip")
     assert "Rows skipped</dt><dd>1, such as" in page.read_text("utf-8")
 
 
 def test_rows_without_a_label_are_left_out_and_counted(folder, frame, tmp_path):
     for row, empty in ((3, ""), (7, "NA"), (N_ROWS - 1, " ")):
         frame = spoil(frame, "grade", empty, row)
-    frame.to_csv(tmp_path / "some.csv", index=False)
+    some, page = tmp_path / "some.csv", tmp_path / "page.html"
+    frame.to_csv(some, index=False)
     frame.drop(index=[3, 7, N_ROWS - 1]).to_csv(tmp_path / "all.csv", index=False)
-    words = [tmp_path / "some.csv", "--model", folder / "model", "--group", "query"]
-    found = json.loads(ask(*words, "--json").stdout)
-    labelled = evaluate_files(tmp_path / "all.csv", folder / "model", group="query")
-    for name in ("rows", "mae", "confusion", "ndcg", "probabilities", "skipped"):
-        assert found[name] == labelled[name]
-    assert (found["unlabelled_rows"], labelled["unlabelled_rows"]) == (3, 0)
-    page = tmp_path / "page.html"
+    words = ["--model", folder / "model", "--group", "query"]
+    labelled = summary("evaluate", tmp_path / "all.csv", *words)
+    piped = summary("evaluate", "-", "--format", "csv", *words, input=some.read_text())
+    for found in (summary("evaluate", some, *words), piped):
+        for name in ("rows", "mae", "confusion", "ndcg", "probabilities", "skipped"):
+            assert found[name] == labelled[name]
+        assert (found["unlabelled_rows"], labelled["unlabelled_rows"]) == (3, 0)
     note = "Note: 3 rows without a label were left out."
-    assert note in ask(*words, "--html", page).stdout
+    assert note in said("evaluate", some, *words, "--html", page)
     assert note in page.read_text("utf-8")
-    text = (tmp_path / "some.csv").read_text()
-    piped = tables.summary("evaluate", "-", "--format", "csv", *words[1:], input=text)
-    assert piped["confusion"] == found["confusion"]
-    frame.assign(grade="").to_csv(tmp_path / "none.csv", index=False)
-    with pytest.raises(ValueError, match=r"none.csv: no row has a label"):
-        evaluate_files(tmp_path / "none.csv", folder / "model")
+    frame.assign(grade="").to_csv(some, index=False)
+    assert "some.csv: no row has a label" in said("evaluate", some, *words, code=1)
 
 
 def test_rows_the_model_was_trained_on_are_recognised(folder, tmp_path):
@@ -380,28 +475,28 @@ def test_rows_the_model_was_trained_on_are_recognised(folder, tmp_path):
     page = tmp_path / "page.html"
     for name, told in (("copy.csv", True), ("other.csv", False)):
         words = [tmp_path / name, "--model", folder / "model"]
-        answer = ask(*words, "--html", page, "--overwrite")
-        for output in (answer.stdout, page.read_text("utf-8")):
-            assert (
-                f"Note: the model was trained on {tmp_path / name}, so expect" in output
-            ) == told
-        answer = tables.ask("predict", *words, "--out", tmp_path / "out.csv")
-        assert ("Note: the model was trained on" in answer.output) == told
+        printed = said("evaluate", *words, "--html", page, "--overwrite")
+        note = f"Note: the model was trained on {tmp_path / name}, so expect"
+        for output in (printed, page.read_text("utf-8")):
+            assert (note in output) == told
+        printed = said("predict", *words, "--out", tmp_path / f"out-{name}")
+        assert ("Note: the model was trained on" in printed) == told
     both = [tmp_path / "other.csv", folder / "rows.csv", tmp_path / "copy.csv"]
     assert "rows.csv and 1 more, so" in evaluate_files(both, folder / "model")["notes"][0]
     # a model that goes on from another has learned the rows of both
-    train_files(folder / "first.csv", tmp_path / "longer", start=folder / "model")
-    for name in ("rows.csv", "first.csv"):
-        assert "was trained on" in evaluate_files(folder / name, tmp_path / "longer")["notes"][0]
+    train_files(both[0], tmp_path / "longer", start=folder / "model")
+    for path in both[:2]:
+        assert "was trained on" in evaluate_files(path, tmp_path / "longer")["notes"][0]
 
 
 # -- what is printed -----------------------------------------------------------------------------
 
 
 def test_tables_and_json_say_the_same(folder):
-    words = [folder / "rows.csv", "--model", folder / "model", "--group", "query"]
-    found = json.loads(ask(*words, "--json").stdout)
-    output = ask(*words).stdout
+    words = ["evaluate", folder / "rows.csv", "--model", folder / "model", "--group", "query"]
+    found, output = summary(*words), said(*words)
+    assert "contains the label" in output
+    assert "meets the label" not in output
     numbers = {n: found[n] for n in ("mae", "macro_mae", "accuracy", "quadratic_kappa")}
     numbers |= {n: found["probabilities"][n] for n in ("rps", "log_score")} | found["ndcg"]
     titles = {"mae": "MAE", "macro_mae": "macro MAE", "rps": "RPS"}
@@ -415,6 +510,17 @@ def test_tables_and_json_say_the_same(folder):
     rows = [line.split()[1:] for line in lines if re.match(r" +\d[\d ]+$", line)]
     matrix = [[int(count) for count in row] for row in rows[-N_CLASSES:]]
     assert matrix == found["confusion"]
+    ranges = [*words, "--label", "range"]
+    shown = re.findall(r" (\d+) %\s+(\S+) %\s+(\S+) %\s+(\S+) %\s+(\S+) ", said(*ranges))
+    names = ("contains", "expected", "meets")
+    assert shown == [
+        (
+            f"{100 * row['coverage']:.0f}",
+            *(f"{100 * row[name]:.1f}" for name in names),
+            f"{row['mean_width']:.2f}",
+        )
+        for row in summary(*ranges)["probabilities"]["ranges"]
+    ]
 
 
 def test_very_many_grades_have_an_ndcg_but_no_printed_matrix(tmp_path):
@@ -422,9 +528,8 @@ def test_very_many_grades_have_an_ndcg_but_no_printed_matrix(tmp_path):
     (tmp_path / "wide.csv").write_text("\n".join(["size,grade,query", *rows]))
     words = [tmp_path / "wide.csv", "--model", tmp_path / "model"]
     train_files(words[0], tmp_path / "model", label="grade", features=["size"])
-    answer = ask(*words, "--group", "query")
-    assert "confusion matrix of 1100 grades is too wide to print" in answer.stdout
-    assert ask(*words, "--html", tmp_path / "page.html").exit_code == 0
+    printed = said("evaluate", *words, "--group", "query", "--html", tmp_path / "page.html")
+    assert "confusion matrix of 1100 grades is too wide to print" in printed
     assert (tmp_path / "page.html").stat().st_size < 1_000_000
     assert 0 < evaluate_files(words[0], tmp_path / "model", group="query")["ndcg"]["ndcg@10"] <= 1
 
