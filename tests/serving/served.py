@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 import polars as pl
+import pytest
 from files_to_train import make_rows, write_rows
 
 from ordspan import load, train_files
@@ -103,6 +104,13 @@ def serving(folder, model=None, every=EVERY, **options):
     with TestClient(make_app(engine, **options), base_url="http://127.0.0.1") as client:
         client.engine = engine
         yield client
+
+
+def refusal(folder, model=None, error=(OSError, ValueError)):
+    """The sentence with which a folder is not served."""
+    with pytest.raises(error) as said, serving(folder, model):
+        pass
+    return str(said.value)
 
 
 def learn(client, records):

@@ -17,9 +17,9 @@ from serving.served import (
     lessons,
     model_of,
     models_along,
+    refusal,
     serving,
     standing,
-    start,
 )
 
 N = 60
@@ -129,20 +129,16 @@ def test_predictions_never_see_half_an_update(kind, tmp_path):
 
 
 def test_a_folder_goes_on_with_its_own_model_only(tmp_path):
-    def refusal(folder, model=None):
-        with pytest.raises(ValueError) as error, serving(tmp_path / folder, model):
-            pass
-        return str(error.value)
-
-    assert "holds no model yet; give one with --model, or" in refusal("new")
+    state = tmp_path / "state"
+    assert "holds no model yet; give one with --model, or" in refusal(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     for _ in range(2):
-        with serving(tmp_path / "state", "empty"):
+        with serving(state, "empty"):
             pass
-        assert "was started with another model" in refusal("state", "hashed")
-    (tmp_path / "state" / "base.ordspan").unlink()
-    for model in (start("empty"), None):
-        assert "the initial model of the log" in refusal("state", model)
+        assert "was started with another model" in refusal(state, "hashed")
+    (state / "base.ordspan").unlink()
+    for model in ("empty", None):
+        assert "the initial model of the log" in refusal(state, model)
     model = empty()
     model.calibration = None
-    assert "train it again with ordspan train" in refusal("no calibration", model)
+    assert "train it again with ordspan train" in refusal(tmp_path / "no calibration", model)

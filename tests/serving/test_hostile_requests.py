@@ -5,11 +5,11 @@ import os
 from urllib.parse import quote
 
 import pytest
-from annotate.at_work import annotating, write_items
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordspan.serving.http import MAX_BODY_BYTES
+from serving.annotate.at_work import annotating, write_items
 from serving.served import empty, serving, standing
 
 N_EXAMPLES = int(os.environ.get("ORDSPAN_EXAMPLES", "200"))

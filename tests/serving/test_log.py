@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from serving.served import killed, learn, lessons, model_of, models_along, serving
+from serving.served import killed, learn, lessons, model_of, models_along, refusal, serving
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")
 N = 20
@@ -49,13 +49,6 @@ def learned(folder):
         learn(client, LESSONS)  # of which it knows the first
         assert client.get("/model").content == expected_models()[N]
     return len(keys)
-
-
-def refusal(folder, model=None, error=(OSError, ValueError)):
-    """The sentence with which a folder is not served."""
-    with pytest.raises(error) as said, serving(folder, model):
-        pass
-    return str(said.value)
 
 
 def test_what_is_committed_is_written_to_disk_first(tmp_path):

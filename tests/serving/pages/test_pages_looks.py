@@ -4,6 +4,7 @@ import pytest
 from acting import PHONE, expect, press, shows
 
 LIKERT = ["strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"]
+LONG = [f"{rank}{'w' * 200}" for rank in range(1, 8)]
 HUNDRED = [str(rank) for rank in range(1, 101)]
 CELLS = [
     {"name": "review", "kind": "text", "value": "Clean and quiet, but far from everything. " * 5},
@@ -53,7 +54,7 @@ def check_fits_a_phone_and_a_thumb(page):
     assert page.evaluate(SMALL) == []
 
 
-@pytest.mark.parametrize("grades", [["bad", "good"], LIKERT, HUNDRED, ["w" * 200] * 7], ids=len)
+@pytest.mark.parametrize("grades", [["bad", "good"], LIKERT, HUNDRED, LONG], ids=len)
 def test_an_item_fits_a_phone_and_a_thumb(fake, open_page, grades):
     fake.grades, fake.items = grades, [CELLS]
     fake.guess, fake.show_guess = [2, 2, 2], True
