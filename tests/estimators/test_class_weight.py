@@ -9,7 +9,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from ordspan import MulticlassPA, OrdinalPA, OrdinalSVM
 
 X, Y, SPANS = graded(120)
-LABELS = {"exact": Y, "ranges": SPANS}
 GRADES = {1: 2.0, 3: 0.5, 4: 7}
 
 
@@ -22,9 +21,8 @@ def mean_weight(spans, by_grade):
     ("kind", "method"),
     [(kind, method) for kind in KINDS for method in ("fit", "partial_fit")] + [(OrdinalSVM, "fit")],
 )
-@pytest.mark.parametrize("labels", LABELS)
-def test_weights_of_grades_are_weights_of_rows(kind, method, labels):
-    y = LABELS[labels]
+@pytest.mark.parametrize("y", [Y, SPANS], ids=["exact", "ranges"])
+def test_weights_of_grades_are_weights_of_rows(kind, method, y):
     spans = np.column_stack([y, y]) if y.ndim == 1 else y
     rows = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     by_row = np.array(mean_weight(spans, GRADES))

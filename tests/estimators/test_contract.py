@@ -16,14 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ordspan import (
-    CalibratedOrdinal,
-    KernelOrdinalPA,
-    MulticlassPA,
-    OrdinalPA,
-    OrdinalSVM,
-    PRank,
-)
+from ordspan import CalibratedOrdinal, KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, PRank
 
 STREAMS = [OrdinalPA(random_state=0), PRank(), KernelOrdinalPA(gamma=0.1)]
 CALIBRATED = [CalibratedOrdinal(ranker, random_state=0) for ranker in STREAMS]

@@ -1,22 +1,19 @@
 """Brackets of amounts as ranges of bands, against the definition."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from ordspan import CalibratedOrdinal, OrdinalPA, brackets
+from ordspan import OrdinalPA, brackets
 
 INF = np.inf
 
 
-def naive_bands(labels: list[tuple[float, float]], least: int = 5) -> list[tuple[int, int]]:
+def naive_bands(labels, least=5):
     """Ranks of brackets with whole ends: every amount is a cell, and alike neighbours are one.
 
     Neighbours are told apart if enough labels hold only one of them, and if some label lies on
@@ -37,7 +34,7 @@ def naive_bands(labels: list[tuple[float, float]], least: int = 5) -> list[tuple
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_brackets_are_the_cells_that_labels_tell_apart(seed: int) -> None:
+def test_brackets_are_the_cells_that_labels_tell_apart(seed):
     rng = np.random.default_rng(seed)
     cuts = np.sort(rng.choice(40, 7, replace=False))
     labels = []
@@ -56,7 +53,7 @@ def test_brackets_are_the_cells_that_labels_tell_apart(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pd.DataFrame.to_numpy, list])
-def test_two_columns_may_come_as_one(kind: Any) -> None:
+def test_two_columns_may_come_as_one(kind):
     ends = {"from": [10.0, None, 25.0] * 5, "to": [25.0, 10.0, None] * 5}
     table = pd.DataFrame(ends)
     both = list(zip(*ends.values(), strict=True)) if kind is list else kind(table)
@@ -67,7 +64,7 @@ def test_two_columns_may_come_as_one(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
-def test_an_interval_array_closed_on_one_side_is_the_same(closed: str) -> None:
+def test_an_interval_array_closed_on_one_side_is_the_same(closed):
     ends = [0.0, 25_000.0, 50_000.0, INF]
     array = pd.arrays.IntervalArray.from_breaks(ends, closed=closed).repeat(5)
     y, classes = brackets(array)
@@ -92,7 +89,7 @@ def test_an_interval_array_closed_on_one_side_is_the_same(closed: str) -> None:
         ([-5, 0], ["under -5", "-5 to 0", "0 or more"]),
     ],
 )
-def test_bands_are_named_in_the_users_units(edges: list[object], names: list[str]) -> None:
+def test_bands_are_named_in_the_users_units(edges, names):
     classes = brackets([1, 2], [1, 2], edges=edges)[1]
     assert classes.tolist() == names
     y = brackets(names, edges=edges)[0]  # names are brackets themselves
@@ -113,20 +110,20 @@ def random_edges():
         *(np.arange(n, n + 50) * step + 1e4 for step in (1e2, 1e5) for n in range(1, 2000, 50)),
     ],
 )
-def test_names_of_bands_hold_their_edges(edges: Any) -> None:
+def test_names_of_bands_hold_their_edges(edges):
     exact, classes = brackets(list(map(repr, edges.tolist())), edges=edges)
     assert exact.tolist() == [[name, name] for name in classes[1:].tolist()]
     below = brackets([f"under {edge!r}" for edge in edges.tolist()], edges=edges)[0]
     assert below[:, 1].tolist() == classes[:-1].tolist()
 
 
-def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed() -> None:
+def test_a_bracket_that_ends_between_edges_is_widened_and_never_narrowed():
     with pytest.warns(UserWarning, match="widened to them: 1 of 3"):
         y, _ = brackets([10, 12, None], [25, 20, 10], edges=[10, 15, 25])
     assert y.tolist() == [["10 to 15", "15 to 25"]] * 2 + [["under 10"] * 2]
 
 
-def test_an_edge_of_few_labels_is_left_out_with_a_warning() -> None:
+def test_an_edge_of_few_labels_is_left_out_with_a_warning():
     lower, upper = [None] * 6 + [10] * 6 + [7], [10] * 6 + [None] * 6 + [12]
     with pytest.warns(UserWarning, match=r"widen to the next edge: 12 \(1\), 20 \(2\)"):
         y, classes = brackets(lower + [20] * 2, upper + [None] * 2)
@@ -134,7 +131,7 @@ def test_an_edge_of_few_labels_is_left_out_with_a_warning() -> None:
     assert y[12].tolist() == ["under 10", "10 or more"]
 
 
-def test_more_than_60_bands_need_edges() -> None:
+def test_more_than_60_bands_need_edges():
     lower = np.repeat(np.arange(80), 5)
     with pytest.raises(ValueError, match=r"80 bands, but 2 to 60 .* edges="):
         brackets(lower, lower + 1)
@@ -154,7 +151,7 @@ def test_more_than_60_bands_need_edges() -> None:
         (([10] * 9, [None] * 9), "no amount separates"),
     ],
 )
-def test_what_is_no_bracket_is_refused(arguments: tuple[list[object]], message: str) -> None:
+def test_what_is_no_bracket_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         brackets(*arguments)
 
@@ -167,14 +164,6 @@ WRITTEN = {
     "four bands": (
         ["Less than $40k", "$40-75k", "$75—125k", "$125k or more"],
         ["under 40k", "40k to 75k", "75k to 125k", "125k or more"],
-    ),
-    "ages": (
-        ["under 18", "18-29", "30 to 44", "45-60", "> 60"],
-        ["under 18", "18 to 30", "30 to 45", "45 to 60", "60 or more"],
-    ),
-    "k on one side": (
-        ["under 90k", "90-140k", "140k+"],
-        ["under 90k", "90k to 140k", "140k or more"],
     ),
     "pandas.cut": (["(18, 30]", "(30, 45]", "(45, inf]"], ["under 30", "30 to 45", "45 or more"]),
     "steps of 0.1": (["2.0-2.4", "2.5-2.9", "3.0+"], ["under 2.5", "2.5 to 3", "3 or more"]),
@@ -194,22 +183,14 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_written_brackets_are_read_as_their_writers_mean_them(name: str) -> None:
+def test_written_brackets_are_read_as_their_writers_mean_them(name):
     words, names = WRITTEN[name]
     y, classes = brackets(words * 5)
     assert [low if low == high else [low, high] for low, high in y[: len(words)].tolist()] == names
     assert classes.tolist() == names or name == "nobody in the middle"
 
 
-def test_scales_that_do_not_align_meet_in_one() -> None:
-    words = WRITTEN["five bands"][0] + WRITTEN["four bands"][0] + [""]
-    y, classes = brackets(words * 5)
-    assert len(classes) == 8
-    assert y[4 + 2].tolist() == ["40k to 50k", "50k to 75k"]  # $40-75k
-    assert y[len(words) - 1].tolist() == ["under 25k", "150k or more"]
-
-
-def test_a_single_amount_that_may_mean_or_more_is_refused() -> None:
+def test_a_single_amount_that_may_mean_or_more_is_refused():
     words = ["0 - 99,999", "100,000 - 149,999", "150,000 - 199,999", "200,000+", "150000"]
     with pytest.raises(ValueError, match=r"write '150000\+'"):
         brackets(words * 5)
@@ -219,25 +200,9 @@ def test_a_single_amount_that_may_mean_or_more_is_refused() -> None:
         brackets(words * 5, edges=["150k", "200k"])
 
 
-def test_fit_warns_of_brackets_that_it_takes_for_grades() -> None:
+def test_fit_warns_of_brackets_that_it_takes_for_grades():
     X, y = np.arange(40.0).reshape(-1, 2), [[0, 18], [18, 30], [30, None], [18, 65]] * 5
     with pytest.warns(UserWarning, match=r"18 ends one and begins another.*ordspan\.brackets"):
         OrdinalPA().fit(X, y)
     OrdinalPA(classes=[0, 18, 30, 65]).fit(X, y)
     OrdinalPA().fit(X, [*y[1:], [30, 30]])  # one is exact
-
-
-def test_brackets_go_straight_into_fit() -> None:
-    rng = np.random.default_rng(0)
-    income = rng.gamma(3, 20_000, 600)
-    X = income.reshape(-1, 1) / 30_000 - 2 + rng.normal(0, 0.1, (600, 1))
-    scales = np.array([0, 25e3, 50e3, 100e3, INF]), np.array([-INF, 40e3, 75e3, INF])
-    ends = [
-        scale[np.searchsorted(scale, x, "right") + np.array([-1, 0])]
-        for x, scale in zip(income, [scales[k] for k in rng.integers(0, 2, 600)], strict=True)
-    ]
-    y, classes = brackets(*np.transpose(ends))
-    model = CalibratedOrdinal(OrdinalPA(classes=classes, random_state=0), random_state=0).fit(X, y)
-    exact = brackets(income, income, edges=[25e3, 40e3, 50e3, 75e3, 100e3])[0][:, 0]
-    assert -model.score(X, exact) < 0.5
-    assert model.predict_proba(X[:1]).shape == (1, 6)

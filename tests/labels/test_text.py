@@ -118,6 +118,7 @@ def test_names_with_signs_are_read_as_written_or_refused(span):
 # -- containers ----------------------------------------------------------------------------------
 
 GONE = [[1, 1], [1, 3], [3, 3]]  # a missing label may be any grade
+NUMBERED = [[3, 3], [1, 2], [4, 7], [0, 0], [2, 7], [0, 7]]  # every number named is a grade
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,8 @@ GONE = [[1, 1], [1, 3], [3, 3]]  # a missing label may be any grade
         (np.array(["1-2", "4", ">=2"]), None, [[1, 2], [4, 4], [2, 4]]),
         (np.array(["1-2", 4, ">=2"], dtype=object), None, [[1, 2], [4, 4], [2, 4]]),
         ([2.5, 1], None, [[2.5, 2.5], [1, 1]]),
+        (["3", "1-2", ">=4", "<=0", "[2,7]", ""], None, NUMBERED),
+        (["1", "2", "3-4", ">1", "<3"], None, [[1, 1], [2, 2], [3, 4], [2, 4], [1, 2]]),
         ([], FIVE, []),
         (["None", None], ["None", "some"], [["None", "None"], ["None", "some"]]),
         (["25-34", "up to 25-34"], AGES, [["25-34", "25-34"], ["18-24", "25-34"]]),
@@ -154,11 +157,9 @@ def test_labels_of_any_column_become_ranges_of_its_grades(labels, classes, meant
     ("grades", "word", "ends"),
     [
         (FIVE, "4.0", (4, 4)),
-        (FIVE, " 3 - 5 ", (3, 5)),
         (FIVE, "[4, ]", (4, 5)),
         (FIVE, "(-inf, 3.0]", (1, 3)),
         (FIVE, "[ 2 ; 4 )", (2, 3)),
-        (FIVE, "At\u00a0Least 4", (4, 5)),
         (FIVE, "3\u2009\u2212\u20095", (3, 5)),
         *((FIVE, f"2 {dash} 3", (2, 3)) for dash in "-‐‑‒–—―−"),
         *((NAMED, f"mid{dash}low", (2, 2)) for dash in "-‐‑‒–—―−"),
@@ -207,15 +208,12 @@ def meant(wrong, name):
         (NAMED, ["mid-lo"], meant("mid-lo", "mid-low")),
         (FIVE, ["9"], "'9' is not among"),
         (FIVE, ["5-3"], "^row 0: label '5-3': the lower end of '5-3' is above .*; swap them"),
-        (FIVE, ["huge"], "grade 'huge' is not among"),
         (FIVE, [">="], "'>=' is not among"),
         (FIVE, ["1", "2", "3-7", "3-7"], r"^row 2: label '3-7': grade '7' is not among \[1, 2"),
-        (FIVE, ["at least 9"], "grade '9' is not among"),
         (FIVE, ["3;5"], "'3;5' is not among"),  # two answers, or a range?
         (FIVE, ["3-inf"], "'3-inf' is not among"),
         (FIVE, [">5"], "no grade among .* lies inside '>5': >=, <=, .* include an end"),
         (FIVE, ["<1"], "no grade among .* lies inside '<1': >=, <=, .* include an end; else write"),
-        (FIVE, [">9"], "no grade among .* lies inside '>9'"),
         (FIVE, ["(3,4)"], r"no grade among \[1, 2, 3, 4, 5\] lies inside '\(3,4\)'"),
         (FIVE, ["2/5"], "no pair of neighbours"),
         (FIVE, ["-" * 5000], "not among"),

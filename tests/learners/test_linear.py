@@ -5,13 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numba.core.event import install_timer
 
-from ordspan.learners import (
-    KernelLearner,
-    LinearLearner,
-    MulticlassPALearner,
-    PerceptronLearner,
-    PRankLearner,
-)
+from ordspan.learners import KernelLearner, LinearLearner, PRankLearner
 from steps import VARIANTS, make_learner, stream
 
 K = 5
@@ -174,8 +168,8 @@ def test_a_strange_state_is_refused(kind):
     ("make", "message"),
     [(lambda C=C: LinearLearner(D, K, "PA", C), "C must be a finite number above 0, got")
      for C in (0, -1.0, np.nan, np.inf, 10**400, "1", None, [1.0])]
-    + [(lambda kind=kind, shape=shape: kind(*shape), f"{what}.* must be at least")
-       for kind in (LinearLearner, PRankLearner, PerceptronLearner, MulticlassPALearner)
+    + [(lambda name=name, shape=shape: make_learner(name, *shape), f"{what}.* must be at least")
+       for name in ("PA", "PRank", "perceptron", "MC-PA")
        for shape, what in (((0, 3), "n_features"), ((3, 1), "n_cl"))],
 )  # fmt: skip
 def test_a_learner_that_cannot_be_made_says_why(make, message):
