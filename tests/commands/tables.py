@@ -60,6 +60,17 @@ def stopped(*words, checkpoints=1, number=signal.SIGTERM, code=130, **more):
     return printed
 
 
+def check_resumes(folder, *words, checkpoints=1):
+    """A training that is stopped goes on to the bytes of one that is not."""
+    whole, model = folder / "whole", folder / "resumed"
+    said(*words, "--model", whole)
+    stopped(*words, "--model", model, checkpoints=checkpoints)
+    assert not model.exists()
+    assert summary(*words, "--model", model, "--resume")["resumed"]
+    assert model.read_bytes() == whole.read_bytes()
+    assert not model.with_name("resumed.checkpoint").exists()
+
+
 def ratings(n=300, seed=0):
     """Rows with an id, two numbers of very different scale, a word, and a grade made of them."""
     rng = np.random.default_rng(seed)

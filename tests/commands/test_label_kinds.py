@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import ordspan
-from tables import said, stopped, summary
+from tables import check_resumes, said, summary
 
 FIVE = np.array([0, 25e3, 50e3, 100e3, np.inf])
 THREE = np.array([-np.inf, 40e3, 75e3, np.inf])
@@ -122,23 +122,54 @@ def test_a_pipe_needs_edges(written, tmp_path):
 
 
 AGES, PAY = ["18-29", "30-44", "45-60", "> 60"], ["under 70k", "70-90k", "90-140k", "under 90k"]
+AGE_BANDS = ["under 30", "30 to 45", "45 to 60", "60 or more"]
+VOTES = ["", *map(str, RNG.integers(-2, 4, (399, 5)).tolist())]
+LISTS = "ratings of several people, give ratings=['label'] (--ratings label)"
 
 
-@pytest.mark.parametrize(
-    ("labels", "more", "message", "bands"),
-    [
-        ([spelled(*ends) for ends in ENDS], (), "look like brackets of amounts: give", BANDS),
-        (AGES * 100, (), "look like brackets", ["under 30", "30 to 45", "45 to 60", "60 or more"]),
-        (PAY * 100, ("--grades", "under 70k,70-90k,90-140k"), "", ["under 70k", "70k to 90k"]),
-    ],
-)
-def test_labels_that_look_like_amounts_name_the_option(labels, more, message, bands, tmp_path):
-    path = write(tmp_path / "a.csv", label=labels)
-    printed = refused(tmp_path, path, "--label", "label", *more)
+def coded(code):
+    """Grades 0 to 3, after 40 rows with this code."""
+    return [code] * 40 + np.digitize(SIZE, [-1, 0, 1]).astype(str)[40:].tolist()
+
+
+UNDECIDED = [
+    # labels, options, what is said, an option that decides, and the first grades then
+    ([spelled(*ends) for ends in ENDS], [], "look like brackets of amounts: give", None, BANDS),
+    (AGES * 100, [], "look like brackets", None, AGE_BANDS),
+    (PAY * 100, ["--grades", ",".join(PAY[:3])], "(--brackets)", None, ["under 70k", "70k to 90k"]),
+    (VOTES, [], "a.csv: column 'label' holds lists such as", None, [-2]),
+    *((VOTES, more, LISTS, None, [-2]) for more in (["--grades", "-2..3"], ["--brackets"])),
+    (coded("99"), [], "99 (40 rows) lies farther from the other grades", "99", [0, 1, 2, 3]),
+    (coded("-"), [], "'-' (40 rows): leave such rows out with na=['-'] (--na -)", "-", [0, 1]),
+    *(
+        (coded(words), [], f"'{words}' (40 rows)", words, [0, 1, 2, 3])
+        for words in ("Prefer not to answer", "Don’t know")
+    ),
+]
+
+
+@pytest.mark.parametrize(("labels", "more", "message", "code", "grades"), UNDECIDED)
+def test_labels_that_may_mean_two_things_are_refused_until_an_option_decides(
+    labels, more, message, code, grades, tmp_path
+):
+    path, label = write(tmp_path / "a.csv", label=labels), ["--label", "label"]
+    printed = refused(tmp_path, path, *label, *more)
     assert message in printed
-    assert "(--brackets)" in printed
-    model, _ = trained(tmp_path, path, "--label", "label", "--brackets")
-    assert model.classes_[: len(bands)].tolist() == bands
+    if code:
+        assert "--grades" in printed
+        model, _ = trained(tmp_path, path, *label, "--na", code)
+        assert model.training["rows"] == 360
+    elif labels is VOTES:
+        assert "skip" not in printed
+        model, _ = trained(tmp_path, path, "--ratings", "label")
+        printed = said("evaluate", path, "--model", tmp_path / "m", *label, code=1)
+        assert "(--ratings label)" in " ".join(printed.split())
+    else:
+        assert "(--brackets)" in printed
+        model, _ = trained(tmp_path, path, *label, "--brackets")
+    assert model.classes_[: len(grades)].tolist() == grades
+    if code == "99":  # a grade after all
+        assert trained(tmp_path, path, *label, "--grades", "0,1,2,3,99")
 
 
 def test_two_columns_that_look_like_amounts_name_the_option(two_columns, tmp_path):
@@ -174,11 +205,7 @@ def test_options_that_contradict_each_other_are_refused(words, written, tmp_path
 @pytest.mark.parametrize("how", [(), ("--edges", "25k,50k")])
 def test_a_stopped_training_goes_on_to_the_same_bytes(how, written, tmp_path):
     words = ("train", written, "--label", "income", "--brackets", *how)
-    words += ("--checkpoint-every", "100", "--model")
-    said(*words, tmp_path / "whole")
-    stopped(*words, tmp_path / "m")
-    said(*words, tmp_path / "m", "--resume")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    check_resumes(tmp_path, *words, "--checkpoint-every", 100)
 
 
 # -- measurements --------------------------------------------------------------------------------
@@ -230,45 +257,6 @@ def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
     found = ordspan.evaluate_files(wide, tmp_path / "m", ratings=names.split(","))
     assert -model.score(rows, y) == pytest.approx(found["mae"])
     assert found["rows"] == 399
-
-
-@pytest.mark.parametrize("more", [(), ("--grades", "-2..3"), ("--brackets",)])
-def test_a_label_of_lists_names_the_option(more, tmp_path):
-    votes = RNG.integers(-2, 4, (400, 5)).tolist()
-    path = write(tmp_path / "a.csv", votes=[str(votes[0]), "", *map(str, votes[2:])])
-    printed = refused(tmp_path, path, "--label", "votes", *more)
-    assert "a.csv: column 'votes' holds lists such as" in printed
-    assert "ratings of several people, give ratings=['votes'] (--ratings votes)" in printed
-    assert "skip" not in printed
-    trained(tmp_path, path, "--ratings", "votes")
-    printed = said("evaluate", path, "--model", tmp_path / "m", "--label", "votes", code=1)
-    assert "(--ratings votes)" in " ".join(printed.split())
-
-
-# -- no answer -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("odd", "message"),
-    [
-        ("99", "99 (40 rows) lies farther from the other grades"),
-        ("-", "'-' (40 rows): leave such rows out with na=['-'] (--na -)"),
-        ("Prefer not to answer", "'Prefer not to answer' (40 rows)"),
-        ("Don’t know", "'Don’t know' (40 rows)"),
-    ],
-)
-def test_codes_for_no_answer_are_refused_with_their_count(odd, message, tmp_path):
-    grades = np.digitize(SIZE, [-1, 0, 1]).astype(str)
-    path = write(tmp_path / "a.csv", grade=[odd] * 40 + grades[40:].tolist())
-    printed = refused(tmp_path, path, "--label", "grade")
-    assert message in printed
-    assert "--grades" in printed
-    model, _ = trained(tmp_path, path, "--label", "grade", "--na", odd)
-    assert model.classes_.tolist() == [0, 1, 2, 3]
-    assert model.training["rows"] == 360
-    (tmp_path / "m").unlink()
-    if odd == "99":  # a grade after all
-        assert trained(tmp_path, path, "--label", "grade", "--grades", "0,1,2,3,99")
 
 
 # -- real files ----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from files_to_train import make_rows, write_rows
 from sklearn.datasets import dump_svmlight_file
 
 import ordspan
-from tables import reviews, said, stopped, summary
+from tables import check_resumes, reviews, said, summary
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(
@@ -105,7 +105,7 @@ def test_svmlight_files_agree_on_their_columns(tmp_path, address, zero_based):
     assert (found["features"], found["classes"]) == (plain["features"], plain["classes"])
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path, address):
+def test_files_and_rows_that_cannot_be_read_are_named(tmp_path, address):
     paths = parts_in(tmp_path, "parquet")
     table = pd.read_parquet(paths[1])
     table.drop(columns="grade").to_parquet(paths[1])
@@ -115,6 +115,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path, address):
     assert f"{paths[1]}: " in said(*asked, code=1)
     table.assign(grade=table["grade"].where(table.index > 9)).to_parquet(paths[1])
     assert "10 rows without a label were left out" in summary(*asked)["notes"]
+    words_of = table.assign(x0=["odd", *table["x0"][1:]])
+    words_of.to_csv(tmp_path / "odd.csv", index=False)
+    asked = words([tmp_path / "odd.csv", paths[0]], tmp_path / "n", "--dask", address)
+    asked += ["--grades", "1..4"]
+    assert "odd.csv, row 1: column 'x0' holds" in said(*asked, code=1)
+    found = summary(*asked, "--on-bad-row", "skip")
+    assert (found["rows"], found["skipped"]) == (1999, 1)
 
 
 def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, address):
@@ -132,23 +139,8 @@ def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, 
 
 
 def test_an_interrupted_run_goes_on_after_its_last_round(tmp_path, address):
-    paths, more = parts_in(tmp_path), ["--passes", 3, "--shuffle", "--dask", address]
-    said(*words(paths, tmp_path / "whole", *more))
-    stopped(*words(paths, tmp_path / "m", *more), checkpoints=2)
-    assert not (tmp_path / "m").exists()
-    assert summary(*words(paths, tmp_path / "m", *more, "--resume"))["resumed"]
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-    assert not (tmp_path / "m.checkpoint").exists()
-
-
-def test_bad_rows_are_named_with_their_block_or_skipped(tmp_path, address):
-    paths = parts_in(tmp_path)
-    with paths[1].open("a") as file:
-        file.write("x,1,1,1\n")
-    asked = words(paths, tmp_path / "m", "--grades", "1..4", "--dask", address)
-    assert f"{paths[1]}, row 1001: column 'x0' holds" in said(*asked, code=1)
-    found = summary(*asked, "--on-bad-row", "skip")
-    assert (found["rows"], found["skipped"]) == (3000, 1)
+    words = ["--label", "grade", "--passes", 3, "--shuffle", "--dask", address]
+    check_resumes(tmp_path, "train", *parts_in(tmp_path), *words, checkpoints=2)
 
 
 def test_python_takes_an_address_or_a_client_and_gives_the_model_of_the_command(tmp_path, address):
