@@ -119,12 +119,3 @@ def test_the_brackets_of_the_surveys_are_read_as_they_were_written(answers):
         y, bands = brackets(texts[asked], edges=edges)
         np.testing.assert_array_equal(y, expected[asked])
         assert bands.tolist() == classes.tolist()
-
-
-def test_the_incomes_are_of_nine_surveys_on_three_scales():
-    table, scales = income(), {}
-    for survey in SURVEYS:
-        lower = np.unique(table["lower"][table["survey"] == survey])
-        scales.setdefault(tuple(lower / 1000), []).append(survey)
-    assert sorted(map(len, scales)) == [4, 5, 10]
-    assert sorted(map(len, scales.values())) == [1, 2, 6]

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from ordspan.models.atomic import check_can_write, opened_atomically, sole_writer, write_atomically
-from ordspan.tables.rows import FileError
+from ordspan.models.atomic import check_can_write, opened_atomically, write_atomically
 from processes import start
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, modes and kills of POSIX")
@@ -61,17 +60,6 @@ def test_a_link_stays_a_link_and_its_target_is_replaced(tmp_path, there):
 
 
 @posix
-def test_two_links_to_one_model_have_one_writer_and_an_error_lets_go(tmp_path):
-    links = [tmp_path / "a", tmp_path / "b"]
-    for link in links:
-        link.symlink_to(tmp_path / "model")
-    busy = pytest.raises(FileError, match="trained by another process")
-    with busy, sole_writer(links[0]), sole_writer(links[1]):
-        pass
-    assert sorted(tmp_path.iterdir()) == links
-
-
-@posix
 def test_a_name_that_just_fits_is_written_with_the_usual_permissions(tmp_path):
     path, usual = tmp_path / ("x" * 255), tmp_path / "usual"
     check_can_write(path)
@@ -95,19 +83,3 @@ def test_what_cannot_be_written_is_refused_beforehand(tmp_path, name, error, mes
         with pytest.raises(error, match=message):
             write(tmp_path / name)
     assert contents(tmp_path) == {"file": b""}
-
-
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, error):
-    def fail(*_):
-        raise error
-
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    if error is OSError:  # a full disk
-        monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(error), opened_atomically(path) as file:  # noqa: PT012
-        file.write(b"new")
-        if error is not OSError:
-            fail()
-    assert contents(tmp_path) == {"file": b"old"}

@@ -71,15 +71,15 @@ with sole_writer(Path(sys.argv[1])):
 
 @posix
 def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp_path):
-    out = tmp_path / "m"
-    words = ["train", folder, "--label", "grade", "--model", out]
+    out, link = tmp_path / "m", tmp_path / "link"
+    link.symlink_to(out)
+    words = ["train", folder, "--label", "grade", "--model", link]
     with start(out, code=HOLD) as process:
         assert process.stdout.readline() == "ready\n"
-        refused = said(*words, code=1)
-        assert "is being trained by another process; wait for it" in refused
+        assert "is being trained by another process; wait for it" in said(*words, code=1)
         assert not out.exists()
         process.kill()
     assert (tmp_path / ".m.lock").exists()  # left behind, and taken over
     said(*words)
     assert ordspan.load(out).training["rows"] == 2000
-    assert not (tmp_path / ".m.lock").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"rows", "m", "link"}

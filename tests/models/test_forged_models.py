@@ -4,10 +4,8 @@ The digest has no key, so anybody can make it anew: loading must prove the rest.
 the states of estimators in files of skops.
 """
 
-import io
 import json
 import tracemalloc
-import zipfile
 from functools import partial
 
 import numpy as np
@@ -151,22 +149,13 @@ def test_a_state_from_a_pickle_or_skops_is_checked_like_that_of_a_file(kind):
 
 def test_skops_hands_the_numbers_to_the_check():
     model = make_pipeline(StandardScaler(), OrdinalPA(random_state=0)).fit(X, SPANS)
-    content, changed = skops.io.dumps(model), io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(changed, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name.endswith(".npy"):
-                numbers = np.load(io.BytesIO(data))
-                if numbers.shape == model[-1].learner_.state.shape:
-                    np.save(buffer := io.BytesIO(), unsorted(numbers, 4))
-                    data = buffer.getvalue()
-            new.writestr(name, data)
     trusted = ["ordspan.estimators.online.OrdinalPA"]
-    assert skops.io.loads(content, trusted=trusted).predict(X).tolist() == model.predict(X).tolist()
-    with pytest.raises(
-        ValueError, match="its state has thresholds that are not finite or not sorted"
-    ):
-        skops.io.loads(changed.getvalue(), trusted=trusted)
+    twin = skops.io.loads(skops.io.dumps(model), trusted=trusted)
+    assert twin.predict(X).tolist() == model.predict(X).tolist()
+    unsorted(model[-1].learner_.state, 4)
+    message = "its state has thresholds that are not finite or not sorted"
+    with pytest.raises(ValueError, match=message):
+        skops.io.loads(skops.io.dumps(model), trusted=trusted)
 
 
 def widened(header, n_features):
