@@ -278,7 +278,7 @@ class Session:
         # an item that may have been chosen for its width does not test the model
         chosen = self.guesses and not self.reserved[item]
         why = WIDEST if chosen else said.asked_by
-        tests = why == RANDOM and not self.history.answered[item]
+        tests = ends != (0, 0) and why == RANDOM and not self.history.answered[item]
         note = msgspec.convert(said, Note, from_attributes=True)
         about = {"asked_by": why, "tests": bool(tests), "id": self.items.key(item)}
         extra = msgspec.json.encode(msgspec.structs.replace(note, **about)).decode()
