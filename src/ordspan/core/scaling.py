@@ -97,3 +97,17 @@ def scale_sparse(state, values, columns, learn):
             state[SPREAD, j] += values[k] * values[k]
         spread = state[SPREAD, j]
         values[k] *= sqrt(state[COUNT, j] / spread) if spread > 0.0 else 0.0
+
+
+@compiled
+def all_within(rows, largest, gaps):
+    """Whether no absolute value exceeds ``largest``; NaN passes only with ``gaps``."""
+    for i in range(rows.shape[0]):
+        n_within = n_larger = 0
+        for j in range(rows.shape[1]):  # no early exit, so the loop vectorises
+            size = abs(np.float64(rows[i, j]))
+            n_within += size <= largest
+            n_larger += size > largest
+        if n_larger or (n_within < rows.shape[1] and not gaps):
+            return False
+    return True

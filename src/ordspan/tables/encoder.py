@@ -223,6 +223,8 @@ class Encoder:
         sparse = self.recipe.n_sparse > 0
         values = X.data.reshape(-1, 1) if sparse else X
         allowed = self.recipe.missing == "mean" and not sparse
+        if scaling.all_within(values, LARGEST, allowed):  # NumPy makes three copies
+            return {}
         bad = ~(np.abs(values) <= LARGEST)
         if allowed:
             bad &= ~np.isnan(values)
