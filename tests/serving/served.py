@@ -80,16 +80,16 @@ def lessons(kind, n_rows, seed=0):
     X, ranks = make_rows(n_rows, seed)
     records = []
     for number, (row, rank) in enumerate(zip(X.tolist(), ranks.tolist(), strict=True)):
-        gap, town = row[0] if rng.integers(5) else None, str(rng.choice(["", "Ulm", "Aach", "Rom"]))
-        mixed = {"size": gap, "price": row[1], "town": town, "note": f"word{number} {town}"}
+        gap = row[0] if rng.integers(5) else None
+        town = rng.choice(["", "Ulm", "Aach", "Rom", None])
+        note = rng.choice(["word3 Ulm", "", "3", "Ünder", f"word{number}"])
         record = {
             "empty": {"a": gap, "b": row[1], "c": row[2]},
             "hashed": {"a": gap, "town": town},
-            "mixed": mixed,
-            "large": mixed,
-            "kernel": {"x0": gap, "x1": row[1], "x2": row[2]},
             "svmlight": {"features": {j: x for j, x in enumerate(row, 1) if rng.integers(3)}},
-        }[kind]
+        }.get(kind, {"x0": gap, "x1": row[1], "x2": row[2]})
+        if top == 3:
+            record = {"size": gap, "price": row[1], "town": town, "note": str(note)}
         rank = min(rank, top)
         ends = [max(1, rank - int(rng.integers(2))), min(top, rank + int(rng.integers(2)))]
         label = [GRADES[end - 1] for end in ends] if top == 3 else ends

@@ -1,7 +1,6 @@
 """The service over HTTP: what it predicts, learns, hands out and says of itself."""
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -13,34 +12,24 @@ from scipy.sparse import csr_array
 from commands.tables import said
 from ordspan import load, train_files
 from ordspan.models.file import to_bytes
-from serving.served import ROW, empty, learn, model_file, serving, standing
+from serving.served import ROW, empty, learn, lessons, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
 KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
 
 
-def table_of(kind):
-    """Rows that the model has not seen, as `TableModel` takes them."""
-    if kind == "svmlight":
-        return csr_array(np.where(X > 0, X, 0.0))
-    if kind != "mixed":
-        return pl.DataFrame({f"x{j}": X[:, j] for j in range(3)})
-    return pl.DataFrame(
-        {
-            "size": [None if x > 1 else x for x in X[:, 0]],
-            "price": [1234.5, 7.0, None, 1.5, -3.0, 0.12] * 2,
-            "town": ["Ulm", "Aach", "Rom", None] * 3,
-            "note": ["word3 Ulm", "", "3", "Ünder"] * 3,
-        }
-    )
-
-
 def records_of(kind):
-    """The same rows as records."""
-    if kind == "svmlight":
-        rows = table_of(kind).toarray()
-        return [{"features": {j: x for j, x in enumerate(row, 1) if x}} for row in rows]
-    return table_of(kind).to_dicts()
+    """Rows that the model has not seen."""
+    rows = lessons(kind, 12, seed=7)
+    return [{name: row[name] for name in row if name not in ("label", "key")} for row in rows]
+
+
+def table_of(kind):
+    """The same rows as `TableModel` takes them."""
+    if kind != "svmlight":
+        return pl.DataFrame(records_of(kind))
+    rows = [record["features"] for record in records_of(kind)]
+    return csr_array([[row.get(place, 0.0) for place in (1, 2, 3)] for row in rows])
 
 
 def expected_of(kind, model):
@@ -132,17 +121,14 @@ def test_a_wrong_parameter_is_refused_and_nothing_is_learned(tmp_path):
 @pytest.mark.parametrize("kind", ["numbers", "kernel", "svmlight", "mixed"])
 def test_learning_is_partial_fit_to_the_byte(kind, tmp_path):
     model, records = load(model_file(kind)), records_of(kind)
-    grades = model.classes_.tolist()
-    ends = [(min(a, b), max(a, b)) for a, b in pairwise(np.resize([0, 1, 1, 2, 0], 13).tolist())]
-    labels = [[grades[low], grades[high]] for low, high in ends]
     with serving(tmp_path, kind) as client:
         before = client.post("/predict", json=records[0]).json()
-        some = [r | {"label": label} for r, label in zip(records, labels, strict=True)]
-        done = learn(client, some)
+        done = learn(client, lessons(kind, 12, seed=7))
         content = client.get("/model").content
         assert [row["event"] for row in done] == list(range(1, 13))
-        assert done[0] == {"event": 1, "predicted": before["grade"], "range": before["range"]}
+        assert (done[0]["predicted"], done[0]["range"]) == (before["grade"], before["range"])
         after = client.post("/predict", json=records[0]).json()
+    labels = [lesson["label"] for lesson in lessons(kind, 12, seed=7)]
     model.partial_fit(table_of(kind), np.array(labels))
     assert content == to_bytes(model)
     assert after["score"] == pytest.approx(model.latent(table_of(kind))[0], rel=1e-12)
