@@ -303,10 +303,6 @@ def test_a_river_model_is_pickled_not_saved(tmp_path):
     ):
         with pytest.raises(TypeError, match=f"cannot save {name}, a River model; pickle it"):
             ordspan.save(whole, tmp_path / "model")
-        kept = pickle.loads(pickle.dumps(whole))
-        assert [kept.predict_one(x) for x, _ in examples()] == [
-            whole.predict_one(x) for x, _ in examples()
-        ]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -91,24 +91,13 @@ def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
 # losses, the best fixed ranker in hindsight, and the bound
 
 
-def naive_loss(weights, thresholds, x, lower, upper):
-    """The loss of one example, threshold by threshold."""
-    total = 0.0
-    for i, threshold in enumerate(thresholds, start=1):
-        margin = float(weights @ x) - threshold
-        if i < lower:
-            total += max(0.0, 1.0 - margin)
-        elif i >= upper:
-            total += max(0.0, 1.0 + margin)
-    return total
-
-
 @each_with_losses
 def test_losses_are_those_of_a_run_row_by_row(curve):
     some = stream(75)
     learner, told, expected = curve.learner(DATA, 0.1), curve.learner(DATA, 0.1), []
     for x, lower, upper in zip(some.X, *some.labels(curve), strict=True):
-        expected.append(naive_loss(learner.weights, learner.thresholds, x, lower, upper))
+        score = float(learner.weights @ x)
+        expected.append(naive.losses(learner.thresholds, score, lower, upper).sum())
         learner.learn_one(x, int(lower), int(upper))
     losses = protocol.learner_losses(told, curve, some)
     np.testing.assert_allclose(losses.sum(axis=1), expected, rtol=1e-9, atol=1e-9)

@@ -65,21 +65,13 @@ def unsorted(state, n_classes):
     return state
 
 
-def as_type(dtype):
-    def forge(state, n_classes):
-        with np.errstate(invalid="ignore"):
-            return state.astype(dtype)
-
-    return forge
-
-
 FORGED_STATES = {
     "cut to nothing": lambda state, k: state[:0],
     "one number less": lambda state, k: state[:-1],
     "grown": lambda state, k: np.resize(state, 100_001),
     "two-dimensional": lambda state, k: np.resize(state, (2, 40)),
-    "float32": as_type(np.float32),
-    "whole numbers": as_type(np.int64),
+    "float32": lambda state, k: state.astype(np.float32),
+    "whole numbers": lambda state, k: state.clip(-99, 99).astype(np.int64),
     "no first sentinel": put(FIRST_EDGE, 0.0),
     "no last sentinel": put(lambda k: FIRST_EDGE + k, 0.0),
     "sentinels the wrong way round": put(lambda k: [FIRST_EDGE, FIRST_EDGE + k], [np.inf, -np.inf]),
