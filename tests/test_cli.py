@@ -57,11 +57,6 @@ def test_rivals_and_extra_curves_run_when_asked_for(tmp_path):
     assert {"PA-I", "MC-PA-I", "MC-PA-II"} <= {row["algorithm"] for row in rows if row["C"]}
 
 
-def test_other_settings_are_refused(finished):
-    folder, _ = finished
-    assert "--overwrite" in said(*QUICK[:-1], "99", "--out", folder, code=1)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
 def test_a_full_disk_is_told_in_one_line(tmp_path):
     with limited_room(0):

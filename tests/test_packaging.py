@@ -121,24 +121,19 @@ print(parse_intervals(["1-2", 3]).tolist())
 # -- what is said where an extra is missing ------------------------------------------------------
 
 TRAIN = "ordspan train a.csv --label g --model m"
+EVALUATE = "ordspan evaluate a.csv --model m --html page.html"
 REPRODUCE = "ordspan reproduce --datasets synthetic --runs 1 --trials 20 --out x"
 DRAW = "ordspan.plot.ConfusionDistanceDisplay.from_predictions([1, 2], [1, 2])"
+READERS = ("train_files", "predict_files", "evaluate_files", "stream")
 MISSING = [
-    # the package, what is asked for, and the answer; each is there when the next is missing
-    ("polars", TRAIN, "this needs polars: pip install 'ordspan[cli]'"),
-    *(
-        ("polars", f"ordspan.{name}('a.csv')", "this needs polars: pip install 'ordspan[cli]'")
-        for name in ("train_files", "predict_files", "evaluate_files", "stream")
-    ),
-    ("filelock", TRAIN, "this needs filelock: pip install 'ordspan[cli]'"),
-    (
-        "matplotlib",
-        "ordspan evaluate a.csv --model m --html page.html",
-        "this needs matplotlib: pip install 'ordspan[cli]'",
-    ),
-    ("matplotlib", REPRODUCE, "this needs matplotlib: pip install 'ordspan[cli]'"),
-    ("matplotlib", DRAW, "ConfusionDistanceDisplay needs matplotlib: pip install 'ordspan[plot]'"),
-    ("river", "ordspan.river", "this needs river: pip install 'ordspan[river]'"),
+    # the package, what is asked for, and the extra; each is there when the next is missing
+    ("polars", TRAIN, "cli"),
+    *(("polars", f"ordspan.{name}('a.csv')", "cli") for name in READERS),
+    ("filelock", TRAIN, "cli"),
+    ("matplotlib", EVALUATE, "cli"),
+    ("matplotlib", REPRODUCE, "cli"),
+    ("matplotlib", DRAW, "plot"),
+    ("river", "ordspan.river", "river"),
 ]
 ASK_WITHOUT = """
 import shlex, sys
@@ -160,9 +155,10 @@ def test_a_missing_extra_is_told_in_one_line_with_the_way_out(tmp_path):
     (tmp_path / "a.csv").write_text("a,g\n1,1\n2,2\n")
     asked = [word for package, words, _ in MISSING for word in (package, words)]
     result = run(*asked, code=ASK_WITHOUT, cwd=tmp_path)
-    assert result.stderr.splitlines() == [line for _, _, line in MISSING]
-    for package, _, line in MISSING:
-        assert package in needs(re.search(r"ordspan\[(.*)\]", line)[1])
+    for line, (package, words, extra) in zip(result.stderr.splitlines(), MISSING, strict=True):
+        who = "ConfusionDistanceDisplay" if words == DRAW else "this"
+        assert line == f"{who} needs {package}: pip install 'ordspan[{extra}]'"
+        assert package in needs(extra)
     result = run("--version", code=without(["typer"], COMMAND))
     assert result.stderr == "error: this needs typer: pip install 'ordspan[cli]'\n"
     assert result.returncode == 1

@@ -14,7 +14,7 @@ from ordspan import OrdinalSVM
 rng = np.random.default_rng(5)
 X, Y, SPANS = graded(n=250, d=3)
 NOISY = np.clip(SPANS + rng.integers(-1, 2, size=(250, 1)), 1, 4)
-LOSSES = ("hinge", "squared_hinge")
+POWER = {"hinge": 1, "squared_hinge": 2}
 
 
 def objective(model, spans, loss):
@@ -22,13 +22,9 @@ def objective(model, spans, loss):
     total = 0.0
     for x, (lower, upper) in zip(X, spans, strict=True):
         losses = naive.losses(model.thresholds_, model.coef_ @ x, lower, upper)
-        total += (losses ** power(loss)).sum()
+        total += (losses ** POWER[loss]).sum()
     norms = model.coef_ @ model.coef_ + model.thresholds_ @ model.thresholds_
     return 0.5 * norms + model.C * total
-
-
-def power(loss):
-    return 2 if loss == "squared_hinge" else 1
 
 
 def liblinear(spans, loss, C):
@@ -41,12 +37,12 @@ def liblinear(spans, loss, C):
     signs = np.array(signs)
     model = LinearSVC(loss=loss, C=C, fit_intercept=False, dual=True, tol=1e-10, max_iter=2_000_000)
     v = model.fit(rows, signs).coef_[0]
-    slack = np.maximum(0, 1 - signs * (np.array(rows) @ v)) ** power(loss)
+    slack = np.maximum(0, 1 - signs * (np.array(rows) @ v)) ** POWER[loss]
     return 0.5 * v @ v + C * slack.sum(), v
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", POWER)
 @pytest.mark.parametrize("C", [1e-3, 0.03, 1.0])
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_optimum_is_liblinears_on_the_replicated_problem(loss, C, exact):
@@ -62,7 +58,7 @@ def test_the_optimum_is_liblinears_on_the_replicated_problem(loss, C, exact):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", POWER)
 def test_the_gap_is_never_negative_and_bounds_the_distance_to_the_optimum(loss):
     def solved(**options):
         return OrdinalSVM(0.5, loss=loss, classes=[1, 2, 3, 4], **options).fit(X, NOISY)
@@ -76,7 +72,7 @@ def test_the_gap_is_never_negative_and_bounds_the_distance_to_the_optimum(loss):
         assert (np.diff(some.thresholds_) >= 0).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", POWER)
 def test_sparse_rows_float32_and_strides_give_the_same_optimum(loss):
     exact = OrdinalSVM(loss=loss, tol=1e-9, max_iter=100_000, classes=[1, 2, 3, 4])
     expected = clone(exact).fit(X, NOISY).coef_

@@ -52,29 +52,31 @@ def test_brackets_are_the_cells_that_labels_tell_apart(seed):
     assert len(classes) == max(high for _, high in naive_bands(labels))
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pd.DataFrame.to_numpy, list])
-def test_two_columns_may_come_as_one(kind):
-    ends = {"from": [10.0, None, 25.0] * 5, "to": [25.0, 10.0, None] * 5}
-    table = pd.DataFrame(ends)
-    both = list(zip(*ends.values(), strict=True)) if kind is list else kind(table)
-    y, classes = brackets(both)
-    expected = brackets(*ends.values())
-    assert y.tolist() == expected[0].tolist()
-    assert classes.tolist() == expected[1].tolist()
+@pytest.mark.parametrize(
+    "as_one",
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        lambda ends: pd.DataFrame(ends).to_numpy(),
+        lambda ends: list(zip(*ends.values(), strict=True)),
+        lambda ends: pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="left"),
+        lambda ends: pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="right"),
+    ],
+)
+def test_two_columns_may_come_as_one(as_one):
+    ends = {"from": [10.0, -INF, 25.0] * 5, "to": [25.0, 10.0, INF] * 5}
+    for found, expected in zip(brackets(as_one(ends)), brackets(*ends.values()), strict=True):
+        assert found.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("closed", ["left", "right"])
-def test_an_interval_array_closed_on_one_side_is_the_same(closed):
-    ends = [0.0, 25_000.0, 50_000.0, INF]
-    array = pd.arrays.IntervalArray.from_breaks(ends, closed=closed).repeat(5)
-    y, classes = brackets(array)
-    expected = brackets(np.repeat(ends[:-1], 5), np.repeat(ends[1:], 5))
-    assert y.tolist() == expected[0].tolist()
-    assert classes.tolist() == expected[1].tolist()
+def test_an_interval_array_is_of_brackets_or_of_grades():
+    half_open, closed = (
+        pd.arrays.IntervalArray.from_breaks([1, 2, 3], s) for s in ("left", "both")
+    )
     with pytest.raises(ValueError, match=r"ordspan\.brackets"):
-        OrdinalPA().fit(np.zeros((15, 1)), array)
+        OrdinalPA().fit(np.zeros((2, 1)), half_open)
     with pytest.raises(ValueError, match="closed on both sides"):
-        brackets(pd.arrays.IntervalArray.from_breaks([1, 2, 3], closed="both"))
+        brackets(closed)
 
 
 @pytest.mark.parametrize(
