@@ -19,7 +19,7 @@ from ordspan.commands import continuing
 from ordspan.commands.jobs import Report, TrainJob, no_report
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.outputs import report_full_disk
-from ordspan.commands.stopping import Stop, Stopped, stoppable
+from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
@@ -112,9 +112,9 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
         run.calibrate()
         with stop.at_any_moment():
             run.measure_held_out()
-    except (Stopped, Exception) as error:
+    except (KeyboardInterrupt, Exception) as error:  # Polars raises one of its own
         pipe, path = run.job.is_pipe, run.checkpoint.path
-        if progress.learned if pipe else isinstance(error, Stopped):
+        if progress.learned if pipe else isinstance(error, KeyboardInterrupt):
             way = continuing.start_hint(path) if pipe else continuing.RESUME
             note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
