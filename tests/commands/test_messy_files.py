@@ -394,6 +394,7 @@ REFUSED = [
         for cure in (["--drop", name], ["--text", name])
     ),
     *((files, [], BOTH, None) for files in TWO_SIGNS),
+    (CLEAN, ["--encoding", "rot13"], "unknown encoding 'rot13'", ["--encoding", "utf-8"]),
     (MOMENTS, ["--features", "age,day"], "because it holds dates; leave it out", ["--text", "day"]),
     (
         NAMES.write_csv().replace("z", "\xe9").encode("cp1252"),

@@ -74,7 +74,8 @@ class FileOptions:
             raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
         if self.encoding is not None:
             try:
-                codecs.getincrementaldecoder(self.encoding)().decode(b"").encode()  # rot13 cannot
+                codecs.getincrementaldecoder(self.encoding)
+                "a".encode(self.encoding)  # rot13 cannot
             except (LookupError, UnicodeError):
                 raise ValueError(
                     f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"

@@ -168,10 +168,10 @@ class Profile:
 
     def why_useless(self, name: str, kind: str) -> str:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
-        if kind not in (NUMBER, WORDS):
-            return "" if kind == SENTENCES else kind
         if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
             return FROM_ANNOTATE
+        if kind not in (NUMBER, WORDS):
+            return "" if kind == SENTENCES else kind
         values = self.numbers(name)[0].drop_nulls() if kind == NUMBER else self.cells(name)
         if kind == WORDS:
             values = values.filter(~is_empty(values))

@@ -61,6 +61,14 @@ def test_other_files_with_such_columns_are_learned_from_as_ever(tmp_path):
     assert set(load(tmp_path / "m").recipe.columns) == {"annotator", "seconds"}
 
 
+def test_items_named_by_sentences_are_not_learned_from(tmp_path):
+    rows = "".join(f"it broke in week {i},{i % 3},{i % 3},ann,1,model,{i % 7}\n" for i in range(60))
+    (tmp_path / "a.csv").write_text(",".join([*FIRST, "size"]) + f"\n{rows}")
+    words = ["--lower", "lower", "--upper", "upper", "--model", tmp_path / "m"]
+    said("train", tmp_path / "a.csv", *words)
+    assert load(tmp_path / "m").recipe.columns == ("size",)
+
+
 def test_the_printed_command_trains_named_grades(tmp_path):
     path, ranks = write_items(tmp_path)
     grades = ["very low", "low", "mid, or so", "high", "top"]
