@@ -111,6 +111,18 @@ def test_a_frozen_estimator_is_calibrated_as_it_is():
     assert ranker.learner_.state.tobytes() == before
 
 
+def test_pipelines_in_pipelines_and_frozen_calibrated_models_are_calibrated_alike():
+    flat = make_pipeline(StandardScaler(), OrdinalPA(random_state=0))
+    nested, weight = make_pipeline(flat), np.linspace(0.5, 1.5, len(X))
+    models = [CalibratedOrdinal(model, random_state=0) for model in (flat, nested)]
+    one, other = (model.fit(X, Y, weight).predict_proba(X) for model in models)
+    np.testing.assert_array_equal(one, other)
+    frozen = [FrozenEstimator(model) for model in (models[0].estimator_, models[0])]
+    models = [CalibratedOrdinal(model, random_state=0) for model in frozen]
+    one, other = (model.fit(X, Y, weight).predict_proba(X) for model in models)
+    np.testing.assert_array_equal(one, other)
+
+
 def test_estimators_without_a_score_and_thresholds_are_refused():
     with pytest.raises(
         TypeError, match=r"must be one with a score and thresholds .* got Multiclass"

@@ -139,9 +139,9 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9) -> NDArray[Any]:
 
 def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit an estimator, or a pipeline whose last step takes the weights."""
-    if sample_weight is None:
-        estimator.fit(X, y)
-    elif isinstance(estimator, Pipeline):
-        estimator.fit(X, y, **{f"{estimator.steps[-1][0]}__sample_weight": sample_weight})
-    else:
-        estimator.fit(X, y, sample_weight=sample_weight)
+    path, last = "", estimator
+    while isinstance(last, Pipeline):
+        name, last = last.steps[-1]
+        path += f"{name}__"
+    weights = {} if sample_weight is None else {f"{path}sample_weight": sample_weight}
+    estimator.fit(X, y, **weights)
