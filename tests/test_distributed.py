@@ -1,6 +1,5 @@
 """Training on Dask: the same answers wherever the blocks are, whoever dies meanwhile."""
 
-import importlib
 import os
 import signal
 import subprocess
@@ -546,11 +545,3 @@ def test_a_client_that_cannot_work_is_named_in_seconds():
     with pytest.raises(ValueError, match="client is closed; connect"):
         fit(empty, OrdinalPA(), lazy(X), lazy(Y), rounds=1)
     assert time.monotonic() - started < 10 + BUSY
-
-
-def test_without_dask_the_message_says_what_to_install(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("ordspan.distributed")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ModuleNotFoundError, match=r"dask.*pip install 'ordspan\[dask\]'"):
-        importlib.import_module("ordspan.distributed")

@@ -95,7 +95,9 @@ assert time.process_time() - start < 1.0
 print({{*{[*EXTRAS, "sklearn", "numba"]}}} & {{*sys.modules}})
 ordspan.train_files("a.csv", "m", label="g")
 ordspan.evaluate_files("a.csv", "m")
-print({{"sklearn", "pandas", "pyarrow", "scipy.sparse"}} & {{*sys.modules}})
+import ordspan.datasets
+heavy = ["sklearn", "pandas", "pyarrow", "scipy.sparse", "pooch", "requests", "urllib.request"]
+print({{*heavy}} & {{*sys.modules}})
 """
     assert printed(code=code, cwd=tmp_path) == "set()\nset()"
 
@@ -134,6 +136,7 @@ MISSING = [
     ("matplotlib", REPRODUCE, "cli"),
     ("matplotlib", DRAW, "plot"),
     ("river", "ordspan.river", "river"),
+    ("dask", "ordspan.distributed", "dask"),
 ]
 ASK_WITHOUT = """
 import shlex, sys

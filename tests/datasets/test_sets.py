@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -107,10 +104,3 @@ def test_parkinson_never_shows_the_target_and_the_rest_by_choice():
 def test_an_unknown_name_or_choice_lists_the_known_ones(name, choices, message):
     with pytest.raises(ValueError, match=f"unknown {message}"):
         datasets.load_dataset(name, **choices)
-
-
-def test_heavy_parts_stay_out_until_they_are_needed():
-    heavy = ["pandas", "pyarrow", "pooch", "requests", "sklearn.datasets", "urllib.request"]
-    code = f"import sys, ordspan.datasets; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
