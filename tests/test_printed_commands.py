@@ -2,9 +2,9 @@
 
 import shlex
 
-import numpy as np
 import pandas as pd
 import pytest
+from files_to_train import make_rows
 
 from check_wheel import FILES
 from printed import blocks
@@ -13,15 +13,6 @@ from tables import ask, said
 PRINTED = ("files", "probabilities", "reproduce", "survey")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in PRINTED))
 FEW = ["--runs", "2", "--trials", "100", "--fractions", "50"]  # all would take half a minute
-
-
-def reviews(n):
-    """Rows with an id, numbers, a word and stars."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2)).round(3)
-    stars = np.digitize(X.sum(axis=1) + rng.normal(0, 0.3, n), [-1, -0.3, 0.3, 1]) + 1
-    columns = {"id": [f"r{i}" for i in range(n)], "size": X[:, 0], "age": X[:, 1]}
-    return pd.DataFrame(columns | {"town": rng.choice(["Ulm", "Graz"], n), "stars": stars})
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,7 +34,8 @@ def test_commands_run_as_printed(tmp_path, monkeypatch, page):
 
 def test_the_commands_for_rows_that_keep_coming_run_as_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    houses = reviews(60).rename(columns={"stars": "price"}).drop(columns="id")
+    X, grades = make_rows(60)
+    houses = pd.DataFrame(X, columns=["size", "age", "rooms"]).assign(price=grades)
     houses.to_csv("new.csv", index=False)
 
     def shell(command):

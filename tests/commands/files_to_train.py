@@ -1,11 +1,11 @@
 """The same rows in every format, for tests that train from files."""
 
-import gzip
 from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv, parquet
+
+from tables import write_table
 
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
 SMALL = {
@@ -34,17 +34,9 @@ def make_rows(n_rows, seed=0):
 def write_rows(folder, ending, X, grades):
     """A file of the rows; its path."""
     path = folder / f"rows.{ending}"
-    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])} | {"grade": grades}
-    table = pa.table(columns)
-    if ending == "parquet":
-        parquet.write_table(table, path, row_group_size=1500)
-    elif ending == "txt":
-        cells = [" ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) for row in X.tolist()]
-        path.write_text("".join(f"{y} {row}\n" for y, row in zip(grades, cells, strict=True)))
-    elif ending == "jsonl":
-        path.write_text("".join(f"{row}\n".replace("'", '"') for row in table.to_pylist()))
-    else:
-        csv.write_csv(table, folder / "rows.csv")
-        if ending == "csv.gz":
-            path.write_bytes(gzip.compress((folder / "rows.csv").read_bytes()))
+    if ending != "txt":
+        columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+        return write_table(pa.table(columns | {"grade": grades}), path)
+    cells = [" ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) for row in X.tolist()]
+    path.write_text("".join(f"{y} {row}\n" for y, row in zip(grades, cells, strict=True)))
     return path

@@ -102,7 +102,7 @@ def write_table(table, path):
     """A file of the format that its ending tells."""
     name = str(path)
     if name.endswith(".parquet"):
-        parquet.write_table(table, path)
+        parquet.write_table(table, path, row_group_size=1500)
     elif name.endswith(".jsonl"):
         table.to_pandas().to_json(path, orient="records", lines=True, double_precision=15)
     else:

@@ -1,6 +1,5 @@
 """`ordspan info`: what a model file is said to hold is what it holds."""
 
-import json
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 import ordspan
-from commands.tables import FEATURES, GRADES, ask, ratings, stopped, trained, write_table
+from commands.tables import FEATURES, GRADES, ratings, said, stopped, summary, trained, write_table
 from estimators.examples import ESTIMATORS, graded
 from ordspan import CalibratedOrdinal, MulticlassPA, OrdinalPA, OrdinalSVM, save
 from ordspan.models.file import FORMAT_VERSION
@@ -25,9 +24,7 @@ def model(tmp_path_factory):
 
 def info_of(path):
     """What the command says of a model to programs, and to people."""
-    told, shown = ask("info", path, "--json", "--top", "0"), ask("info", path)
-    assert (told.exit_code, shown.exit_code) == (0, 0)
-    return json.loads(told.stdout), shown.output
+    return summary("info", path, "--top", "0"), said("info", path)
 
 
 def test_all_of_a_model_of_files_is_told(model):
@@ -66,7 +63,7 @@ def test_weights_stand_beside_the_mean_and_spread_of_their_feature(model):
         assert rows[name]["mean"] == pytest.approx(seen[name].mean(), rel=1e-12)
         assert rows[name]["spread"] == pytest.approx(seen[name].std(ddof=0), rel=1e-12)
     assert rows["town = Ulm"]["spread"] is None
-    output = ask("info", model, "--top", "1").output
+    output = said("info", model, "--top", "1")
     assert "1 of 5 features; a weight is the change in score per standard" in output
     assert "Ulm" not in output.split("Largest weights")[1]
 
@@ -78,7 +75,7 @@ def test_hashed_words_and_svmlight_features_are_named_by_their_place(tmp_path):
     assert (told["features"], rows["hash 3 of town"]["spread"]) == (2 + 2**5, None)
     assert re.search("hashed words of town +32", shown)
     (tmp_path / "a.svm").write_text("1 1:2 3:1\n2 2:4\n" * 20)
-    assert ask("train", tmp_path / "a.svm", "--model", tmp_path / "sparse").exit_code == 0
+    said("train", tmp_path / "a.svm", "--model", tmp_path / "sparse")
     told, shown = info_of(tmp_path / "sparse")
     rows = {row["feature"]: row for row in told["weights"]}
     assert set(rows) == {"feature 1", "feature 2", "feature 3"}
@@ -158,4 +155,4 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     assert (told["checkpoint"]["pass"], told["checkpoint"]["passes"]) == (2, 3)
     assert told["checkpoint"]["rows_of_pass"] == 200
     assert "checkpoint of an unfinished training: 440 rows learned, in pass 2 of 3" in shown
-    assert ask("predict", path, "--model", tmp_path / "model.checkpoint").exit_code == 0
+    said("predict", path, "--model", tmp_path / "model.checkpoint")

@@ -81,6 +81,7 @@ REFUSED = [
     (f"{TRAIN} --C -1", "C must be a finite number above 0"),
     (f"{TRAIN} --learner kernel --gamma wide", "distance, scale, auto or a number, got 'wide'"),
     (f"{TRAIN} --features size,a,b", "no columns 'a', 'b'; the columns are id, size"),
+    (f"{TRAIN} no-size.csv --features size", "no-size.csv: no column 'size'; the columns are age"),
     (f"{TRAIN} --budget 3", "the learner pa has no parameter budget; it has variant"),
     (f"{TRAIN} --learner svm --variant PA", "the learner svm has no parameter variant"),
     (f"{TRAIN} --learner svm --passes 2", "svm is fitted in one step; leave out passes="),

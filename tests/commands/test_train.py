@@ -48,14 +48,12 @@ def small_parts(monkeypatch):
 # -- the same as in memory -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
-def test_training_from_a_file_is_partial_fit_on_its_rows(tmp_path, ending, variant, small_parts):
-    path = write_rows(tmp_path, ending, X, GRADES)
+def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant, small_parts):
     words = ["--variant", variant, "--C", 0.5, "--no-standardise"]
     found = summary(*words_for(path), *words)
     expected = OrdinalPA(variant, 0.5, classes=CLASSES).partial_fit(X, GRADES)
-    model = load(tmp_path / "m").estimator
+    model = load(path.with_name("m")).estimator
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert (found["rows"], found["updates"]) == (4000, expected.n_updates_)
@@ -117,9 +115,6 @@ def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending
     path = write_rows(tmp_path, ending, X[BY_GRADE], GRADES[BY_GRADE])
     found = summary(*words_for(path), *ALL_ROWS, "--no-standardise")
     assert found["shuffled"]
-    assert any(
-        "alike in their labels: they are learned in random order" in n for n in found["notes"]
-    )
     learned = load(tmp_path / "m").estimator.support_vectors_
     assert not np.array_equal(learned, X[BY_GRADE])
     np.testing.assert_array_equal(np.sort(learned, axis=0), np.sort(X, axis=0))
@@ -334,14 +329,3 @@ def test_going_on_does_not_learn_from_columns_that_the_model_does_not_know(path)
     assert "first does not know 'x3', which it does not learn" in said(*start, path.with_name("n"))
     models = (load(path.with_name(name)).estimator for name in "mn")
     np.testing.assert_array_equal(*(model.coef_ for model in models))
-
-
-def test_only_columns_that_are_needed_must_be_in_every_file(path):
-    other = path.with_name("other.csv")
-    TABLE.drop(columns="x1").to_csv(other, index=False)
-    words = words_for(path, "m", other)
-    assert summary(*words)["left_out"] == {"x1": "not every file has it"}
-    refused = said(*words, "--features", "x1", "--overwrite", code=1)
-    assert "other.csv: no column 'x1'; the columns are x0, x2, grade" in refused
-    for more in (["--drop", "x1"], ["--features", "x0,x2"]):
-        assert summary(*words, *more, "--overwrite")["rows"] == 8000
