@@ -1,10 +1,12 @@
 """What files and options ask for fits into memory, or is refused before anything is written."""
 
+import re
+
 import numpy as np
 import pytest
 
+from commands.tables import said
 from ordspan import stream
-from ordspan.commands.train import TrainJob, train
 from ordspan.labels.grades import MAX_GRADES, read_order
 from ordspan.tables import rows
 from ordspan.tables.rows import FileError
@@ -29,8 +31,7 @@ def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machi
     path = tmp_path / "a.txt"
     path.write_text("1 1:1\n2 999999999:2\n")
     message = r"a\.txt, row 2: index 999999999 means 999,999,999 features.* 150\.0 GB .* 1\.0 GB"
-    with pytest.raises(FileError, match=message):
-        train(TrainJob(path, tmp_path / "m"))
+    assert re.search(message, said("train", path, "--model", tmp_path / "m", code=1))
     assert not (tmp_path / "m").exists()
     batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
     assert [len(batch) for batch in batches] == [1]
@@ -71,8 +72,7 @@ def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
 
 
 def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine):
-    job = TrainJob(table, tmp_path / "m", label="g", learner="kernel", budget=10**10)
+    words = ["train", table, "--label", "g", "--learner", "kernel", "--budget", 10**10]
     message = "10000000000 support vectors of 1 features would take about 80.0 GB.* smaller budget"
-    with pytest.raises(FileError, match=message):
-        train(job)
+    assert re.search(message, said(*words, "--model", tmp_path / "m", code=1))
     assert not (tmp_path / "m").exists()
