@@ -60,7 +60,8 @@ def expected_of(kind, model):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
-    expected = expected_of(kind, load(model_file(kind)))
+    model = load(model_file(kind))
+    expected = expected_of(kind, model)
     assert len({row["grade"] for row in expected}) > 1
     with serving(tmp_path, kind) as client:
         before = standing(client)
@@ -69,6 +70,10 @@ def test_a_list_and_a_row_are_predicted_as_the_model_does(kind, tmp_path):
         assert alone == expected[:3]
         many = records_of(kind) * 300  # so many are predicted in a thread
         assert client.post("/predict", json=many).json() == expected * 300
+        for coverage in (0.5, 0.99):
+            rows = client.post(f"/predict?coverage={coverage}", json=records_of(kind)).json()
+            ranges = model.predict_interval(table_of(kind), coverage).tolist()
+            assert [row["range"] for row in rows] == ranges
         assert standing(client) == before
 
 
@@ -90,15 +95,6 @@ def test_a_model_of_bands_reads_brackets_and_answers_with_edges(tmp_path):
     printed = said("serve", "--state", tmp_path, "--export", "-").encode()
     rows = pl.read_csv(printed, infer_schema=False).select("lower", "upper").rows()
     assert rows == [("2", "4"), ("3", None), ("2", "3"), ("3", "4"), ("2", "4")]
-
-
-def test_other_coverages_give_other_ranges(tmp_path):
-    model = load(model_file("numbers"))
-    with serving(tmp_path, "numbers") as client:
-        for coverage in (0.5, 0.99):
-            rows = client.post(f"/predict?coverage={coverage}", json=records_of("numbers")).json()
-            expected = model.predict_interval(table_of("numbers"), coverage)
-            assert [row["range"] for row in rows] == expected.tolist()
 
 
 def test_a_wrong_parameter_is_refused_and_nothing_is_learned(tmp_path):

@@ -59,13 +59,12 @@ def test_an_item_that_was_chosen_for_its_width_never_tests_the_model(work):
     assert json.loads(last.extra)["asked_by"] == "widest"
 
 
-def test_a_skip_does_not_test_the_model(tmp_path):
-    path, ranks = write_items(tmp_path)
-    with annotating(tmp_path / "state", path) as caller:
-        caller.answer_many(ranks, 3)
-        before = caller.call("/api/progress").json()
-        caller.skip(caller.next(), "s")
-        after = caller.call("/api/progress").json()
+def test_a_skip_does_not_test_the_model(work):
+    caller, ranks = work
+    caller.answer_many(ranks, 3)
+    before = caller.call("/api/progress").json()
+    caller.skip(caller.next(), "s")
+    after = caller.call("/api/progress").json()
     for measure in ("error", "best_constant", "coverage"):
         assert after[measure] == before[measure]
 

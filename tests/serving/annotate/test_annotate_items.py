@@ -53,10 +53,18 @@ def test_items_are_learned_as_they_are_shown_and_guessed(tmp_path, ending):
     assert n_guesses > 20
 
 
-def test_answers_in_bands_are_exported_and_trained(tmp_path, sentences_file):
+@pytest.mark.parametrize("ending", ["xlsx", "sav"])
+def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_path, ending):
     """From a spreadsheet or SPSS to answers in bands, and from these to a model."""
-    state, out = tmp_path / "state", tmp_path / "labels.csv"
-    with annotating(state, sentences_file, BANDS) as caller:
+    words = ["so poor", "quite plain", "so rich"]
+    notes = [f"number {i} of all, they live {words[i % 3]} now" for i in range(60)]
+    table = pl.DataFrame({"note": notes, "place": ["a", "b"] * 30}).to_pandas()
+    path, state, out = tmp_path / f"items.{ending}", tmp_path / "state", tmp_path / "labels.csv"
+    if ending == "sav":
+        pytest.importorskip("pyreadstat").write_sav(table, str(path))
+    else:
+        table.to_excel(path, index=False)
+    with annotating(state, path, BANDS) as caller:
         caller.answer_many([1 + i % 3 for i in range(60)], 60)
         assert dict(caller.engine.model.recipe.sentences).keys() == {"note"}
         progress = caller.call("/api/progress").json()
@@ -66,19 +74,6 @@ def test_answers_in_bands_are_exported_and_trained(tmp_path, sentences_file):
     assert set(labels.rows()) == {(None, "25k"), ("25k", "50k"), ("50k", None)}
     said(*shlex.split(command)[1:-1], tmp_path / "model")
     assert load(tmp_path / "model").classes_.tolist() == BANDS
-
-
-@pytest.fixture(params=["xlsx", "sav"])
-def sentences_file(request, tmp_path):
-    words = ["so poor", "quite plain", "so rich"]
-    notes = [f"number {i} of all, they live {words[i % 3]} now" for i in range(60)]
-    table = pl.DataFrame({"note": notes, "place": ["a", "b"] * 30}).to_pandas()
-    path = tmp_path / f"items.{request.param}"
-    if request.param == "sav":
-        pytest.importorskip("pyreadstat").write_sav(table, str(path))
-    else:
-        table.to_excel(path, index=False)
-    return path
 
 
 SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]

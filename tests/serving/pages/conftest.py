@@ -95,12 +95,12 @@ class Staged:
 
 
 @pytest.fixture
-def fake():
+def staged():
     return Staged()
 
 
 @pytest.fixture
-def open_page(browser, fake, tmp_path):
+def open_page(browser, staged, tmp_path):
     """Open a page and wait for the first item; at the end its console must hold no error.
 
     ``name`` is the annotator as of an earlier visit; failed requests are no errors of a page
@@ -109,12 +109,12 @@ def open_page(browser, fake, tmp_path):
     problems = []
 
     def opening(path="/", name="ann", faulty=False, host="127.0.0.1", **looks):
-        fake.caller = opened.enter_context(fake.open(tmp_path))
-        fake.caller.session.order = np.arange(len(fake.items))
+        staged.caller = opened.enter_context(staged.open(tmp_path))
+        staged.caller.session.order = np.arange(len(staged.items))
         looks = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"} | looks
         page = opened.enter_context(browser.new_context(**looks)).new_page()
         page.set_default_timeout(15_000)
-        page.route("**", fake.handle)
+        page.route("**", staged.handle)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: heard(message.text))
 
@@ -126,7 +126,7 @@ def open_page(browser, fake, tmp_path):
             remember = f"localStorage.setItem('ordspan.annotator', {json.dumps(name)})"
             page.add_init_script(remember)
         page.goto(f"http://{host}{path}")
-        if name and not fake.token and path == "/":
+        if name and not staged.token and path == "/":
             ready(page)
         return page
 

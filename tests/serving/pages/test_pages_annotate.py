@@ -9,17 +9,17 @@ HOSTILE = '<img src=x onerror="window.hacked = true"><b>bold</b>'
 TURNED = "\u202eright to left\u202c"
 
 
-def changes(fake):
-    return [path for path, _ in fake.calls if path != "/api/next"]
+def changes(staged):
+    return [path for path, _ in staged.calls if path != "/api/next"]
 
 
-def test_a_name_is_asked_first_and_kept(fake, open_page):
+def test_a_name_is_asked_first_and_kept(staged, open_page):
     page = open_page(name=None)
     expect(page.locator("#hello")).to_be_visible()
-    assert fake.calls == []
+    assert staged.calls == []
     press(page, *"suhl?1", "Enter")  # letters of a name, though keys of the page
     ready(page)
-    assert [(path, body["annotator"]) for path, body in fake.calls] == [("/api/next", "suhl?1")]
+    assert [(path, body["annotator"]) for path, body in staged.calls] == [("/api/next", "suhl?1")]
     page.reload()
     ready(page)
     shows(page, "#annotator", "suhl?1")
@@ -27,10 +27,10 @@ def test_a_name_is_asked_first_and_kept(fake, open_page):
     press(page, "Control+a", *"bob", "Enter")
     shows(page, "#annotator", "bob")
     ready(page)
-    assert fake.calls[-1][1]["annotator"] == "bob"
+    assert staged.calls[-1][1]["annotator"] == "bob"
 
 
-def test_nothing_is_chosen_before_the_first_touch(fake, open_page):
+def test_nothing_is_chosen_before_the_first_touch(staged, open_page):
     page = open_page()
     shows(page, "#chosen", "nothing selected")
     shows(page, "#give", "Choose a grade first")
@@ -39,7 +39,7 @@ def test_nothing_is_chosen_before_the_first_touch(fake, open_page):
     press(page, "Enter")
     page.mouse.click(*middle(page, "#give"))
     expect(page.locator("#note")).to_contain_text("Choose a grade first")
-    assert changes(fake) == []
+    assert changes(staged) == []
 
 
 CHOOSING = {
@@ -56,8 +56,8 @@ CHOOSING = {
 
 
 @pytest.mark.parametrize("grades", CHOOSING)
-def test_keys_alone_choose_a_grade_or_a_range(fake, open_page, grades):
-    fake.grades = list(grades)
+def test_keys_alone_choose_a_grade_or_a_range(staged, open_page, grades):
+    staged.grades = list(grades)
     page = open_page()
     for row, (keys, chosen) in enumerate(CHOOSING[grades], 1):
         ready(page, row)
@@ -67,14 +67,14 @@ def test_keys_alone_choose_a_grade_or_a_range(fake, open_page, grades):
         press(page, "Enter")
     expect(page.locator("#count-words")).to_contain_text(f"{len(CHOOSING[grades])} of 5")
     ends = [chosen.split(" to ") for _, chosen in CHOOSING[grades]]
-    assert fake.labels() == [(grades.index(e[0]) + 1, grades.index(e[-1]) + 1) for e in ends]
-    assert {given["via"] for given in fake.given} == {"slider"}
-    assert all(0 < given["seconds"] < 60 for given in fake.given)
-    assert len(set(fake.keys_sent())) == len(fake.given)
+    assert staged.labels() == [(grades.index(e[0]) + 1, grades.index(e[-1]) + 1) for e in ends]
+    assert {given["via"] for given in staged.given} == {"slider"}
+    assert all(0 < given["seconds"] < 60 for given in staged.given)
+    assert len(set(staged.keys_sent())) == len(staged.given)
 
 
-def test_handles_follow_the_slider_pattern(fake, open_page):
-    fake.grades = [f"g{rank}" for rank in range(1, 31)]
+def test_handles_follow_the_slider_pattern(staged, open_page):
+    staged.grades = [f"g{rank}" for rank in range(1, 31)]
     page = open_page()
     low, high = (page.get_by_role("slider", name=f"{end} grade") for end in ("lowest", "highest"))
 
@@ -94,11 +94,11 @@ def test_handles_follow_the_slider_pattern(fake, open_page):
     shows(page, "#chosen", "g16")
     press(page, "PageUp", "Enter")
     ready(page, 2)
-    assert fake.labels() == [(16, 19)]
+    assert staged.labels() == [(16, 19)]
 
 
-def test_a_click_is_exact_and_a_drag_is_a_range(fake, open_page):
-    fake.grades = list("abcde")
+def test_a_click_is_exact_and_a_drag_is_a_range(staged, open_page):
+    staged.grades = list("abcde")
     page = open_page()
     page.mouse.click(*grade_point(page, 2))
     shows(page, "#chosen", "b")
@@ -111,11 +111,11 @@ def test_a_click_is_exact_and_a_drag_is_a_range(fake, open_page):
     page.click(".names span:nth-child(1)")
     page.click("#give")
     ready(page, 2)
-    assert fake.labels() == [(1, 1)]
+    assert staged.labels() == [(1, 1)]
 
 
-def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
-    fake.grades = [str(rank) for rank in range(1, 101)]
+def test_one_hundred_grades_can_be_reached_by_thumb(staged, open_page):
+    staged.grades = [str(rank) for rank in range(1, 101)]
     page = open_page(**PHONE)
     page.tap("[data-end=high][data-by='1']")
     shows(page, "#chosen", "51")
@@ -128,8 +128,8 @@ def test_one_hundred_grades_can_be_reached_by_thumb(fake, open_page):
     assert all(one["x"] + one["width"] <= other["x"] for one, other in pairwise(boxes))
 
 
-def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
-    fake.items = [[{"name": "text", "kind": "text", "value": "long\n" * 80}]]
+def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(staged, open_page):
+    staged.items = [[{"name": "text", "kind": "text", "value": "long\n" * 80}]]
     page = open_page(**PHONE)
     swipe(page, grade_point(page, 1), grade_point(page, 2))
     shows(page, "#chosen", "low to mid")
@@ -139,7 +139,7 @@ def test_a_finger_draws_a_range_and_a_scroll_takes_it_back(fake, open_page):
     shows(page, "#chosen", "low to mid")
 
 
-def test_what_is_pressed_twice_acts_once(fake, open_page):
+def test_what_is_pressed_twice_acts_once(staged, open_page):
     page = open_page()
     press(page, "2")
     for row, key in enumerate(("Enter", "s"), 2):
@@ -147,7 +147,7 @@ def test_what_is_pressed_twice_acts_once(fake, open_page):
             page.keyboard.down(key)
         page.keyboard.up(key)
         ready(page, row)
-    assert changes(fake) == ["/api/answer", "/api/answer"]
+    assert changes(staged) == ["/api/answer", "/api/answer"]
     press(page, "2")
     page.evaluate("for (const id of ['give', 'give', 'skip', 'undo']) window[id].click()")
     ready(page, 4)
@@ -155,10 +155,10 @@ def test_what_is_pressed_twice_acts_once(fake, open_page):
     page.focus("#skip")  # Enter on a button only clicks it
     press(page, "Enter")
     ready(page, 5)
-    assert changes(fake)[2:] == ["/api/answer", "/api/answer"]
+    assert changes(staged)[2:] == ["/api/answer", "/api/answer"]
 
 
-def test_take_back_shows_the_item_with_its_answer(fake, open_page):
+def test_take_back_shows_the_item_with_its_answer(staged, open_page):
     page = open_page(faulty=True)
     press(page, "u")
     shows(page, "#trouble", "ann has no answer that can be undone")
@@ -168,7 +168,7 @@ def test_take_back_shows_the_item_with_its_answer(fake, open_page):
     press(page, "s")
     ready(page, 3)
     shows(page, "#count-words", "1 of 5 answered, 1 skipped")
-    assert (fake.given[1]["lower"], fake.given[1]["upper"]) == (None, None)
+    assert (staged.given[1]["lower"], staged.given[1]["upper"]) == (None, None)
     press(page, "u")
     ready(page, 2)
     shows(page, "#chosen", "nothing selected")
@@ -178,30 +178,30 @@ def test_take_back_shows_the_item_with_its_answer(fake, open_page):
     expect(page.locator("#note")).to_contain_text("Undid the ")
     press(page, "Enter")
     ready(page, 2)
-    assert fake.labels() == [(2, 3)]
+    assert staged.labels() == [(2, 3)]
 
 
-def test_higher_and_lower_than_the_guess_are_ranges(fake, open_page):
-    fake.grades, fake.show_guess = list("abcde"), True
-    fake.guess = [2, 3, 3]
+def test_higher_and_lower_than_the_guess_are_ranges(staged, open_page):
+    staged.grades, staged.show_guess = list("abcde"), True
+    staged.guess = [2, 3, 3]
     page = open_page()
     expect(page.locator("#guess-words")).to_contain_text("b to c")
     press(page, "h")
     ready(page, 2)
-    fake.guess = [2, 5, 3]
+    staged.guess = [2, 5, 3]
     page.click("#lower")
     ready(page, 3)
     expect(page.locator("#higher")).to_be_hidden()  # there is nothing above it
     press(page, "h")
     expect(page.locator("#note")).to_contain_text("No guess is shown")
-    assert fake.labels() == [(4, 5), (1, 1)]
-    assert [given["via"] for given in fake.given] == ["higher", "lower"]
-    assert {given["shown"] for given in fake.given} == {True}
-    assert fake.given[0]["guess"] == (2, 3, 3)
+    assert staged.labels() == [(4, 5), (1, 1)]
+    assert [given["via"] for given in staged.given] == ["higher", "lower"]
+    assert {given["shown"] for given in staged.given} == {True}
+    assert staged.given[0]["guess"] == (2, 3, 3)
 
 
-def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
-    fake.guess = [1, 1, 1]
+def test_a_hidden_guess_counts_as_shown_once_it_was_seen(staged, open_page):
+    staged.guess = [1, 1, 1]
     page = open_page()
     marker = page.locator(".marker")
     expect(marker).to_be_hidden()
@@ -214,12 +214,12 @@ def test_a_hidden_guess_counts_as_shown_once_it_was_seen(fake, open_page):
     expect(marker).to_be_hidden()
     press(page, "2", "Enter")
     ready(page, 3)
-    assert [given["shown"] for given in fake.given] == [False, True]
-    assert fake.labels() == [(2, 2), (2, 2)]
+    assert [given["shown"] for given in staged.given] == [False, True]
+    assert staged.labels() == [(2, 2), (2, 2)]
 
 
-def test_the_end_is_friendly_and_can_be_taken_back(fake, open_page):
-    fake.items = fake.items[:1]
+def test_the_end_is_friendly_and_can_be_taken_back(staged, open_page):
+    staged.items = staged.items[:1]
     page = open_page()
     press(page, "1", "Enter")
     expect(page.locator("#done")).to_contain_text("--export labels.csv")
@@ -230,11 +230,11 @@ def test_the_end_is_friendly_and_can_be_taken_back(fake, open_page):
     shows(page, "#chosen", "low")
 
 
-def test_texts_are_shown_as_texts(fake, open_page):
-    fake.grades = [HOSTILE, TURNED, "high"]
+def test_texts_are_shown_as_texts(staged, open_page):
+    staged.grades = [HOSTILE, TURNED, "high"]
     cells = [{"name": HOSTILE, "kind": kind, "value": HOSTILE} for kind in ("text", "number")]
-    fake.items = [[*cells, {"name": "empty", "kind": "text", "value": ""}]]
-    fake.guess, fake.show_guess = [1, 2, 1], True
+    staged.items = [[*cells, {"name": "empty", "kind": "text", "value": ""}]]
+    staged.guess, staged.show_guess = [1, 2, 1], True
     page = open_page(name=HOSTILE)
     press(page, "1", "Shift+ArrowRight")
     shows(page, "#chosen", f"{HOSTILE} to {TURNED}")
@@ -243,16 +243,16 @@ def test_texts_are_shown_as_texts(fake, open_page):
     assert page.evaluate("window.hacked") is None
 
 
-def test_pictures_are_named_after_their_column(fake, open_page):
-    fake.items = [[{"name": "front", "kind": "image", "value": "front.png"}]]
-    fake.token = "secret"
+def test_pictures_are_named_after_their_column(staged, open_page):
+    staged.items = [[{"name": "front", "kind": "image", "value": "front.png"}]]
+    staged.token = "secret"
     page = open_page("/#token=secret")
     ready(page)
     expect(page.get_by_alt_text("front")).to_have_js_property("naturalWidth", 1)
     assert page.evaluate("location.hash") == ""
 
 
-def test_the_keys_are_shown_and_letters_can_be_switched_off(fake, open_page):
+def test_the_keys_are_shown_and_letters_can_be_switched_off(staged, open_page):
     page = open_page()
     press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
@@ -263,71 +263,71 @@ def test_the_keys_are_shown_and_letters_can_be_switched_off(fake, open_page):
     shows(page, "#chosen", "nothing selected")
     press(page, "ArrowRight", "Enter")
     ready(page, 2)
-    assert fake.labels() == [(2, 2)]
+    assert staged.labels() == [(2, 2)]
 
 
 @pytest.mark.parametrize("fault", ["drop", "late drop", 503, 500])
-def test_an_answer_is_tried_again_under_its_key(fake, open_page, fault):
+def test_an_answer_is_tried_again_under_its_key(staged, open_page, fault):
     page = open_page(faulty=True)
-    fake.faults = [fault]
+    staged.faults = [fault]
     press(page, "2", "Enter", "Enter", "s")  # what is pressed meanwhile is not another answer
     expect(page.locator("#trouble")).to_contain_text("Trying again")
     expect(page.locator("#trouble")).to_contain_text("Nothing is lost")
     ready(page, 2)
     shows(page, "#trouble", "")
-    assert fake.labels() == [(2, 2)]
-    fake.faults = [fault, None, fault]
+    assert staged.labels() == [(2, 2)]
+    staged.faults = [fault, None, fault]
     press(page, "s")
     ready(page, 3)
     press(page, "u")
     ready(page, 2)
-    first, again, *skips_and_undos = fake.keys_sent()
+    first, again, *skips_and_undos = staged.keys_sent()
     assert first == again
     assert skips_and_undos[0] == skips_and_undos[1] != skips_and_undos[2] == skips_and_undos[3]
 
 
-def test_a_reload_asks_first_and_sends_what_was_not_yet_taken(fake, open_page):
+def test_a_reload_asks_first_and_sends_what_was_not_yet_taken(staged, open_page):
     page, asked = open_page(faulty=True), []
     page.on("dialog", lambda dialog: asked.append(dialog.type) or dialog.accept())
-    fake.faults = ["late drop", *["drop"] * 50]
+    staged.faults = ["late drop", *["drop"] * 50]
     press(page, "3", "Enter")
     expect(page.locator("#trouble")).to_contain_text("Trying again")
     page.reload()
     assert asked == ["beforeunload"]
-    fake.faults = []
+    staged.faults = []
     ready(page, 2)
-    assert fake.labels() == [(3, 3)]
-    assert len(set(fake.keys_sent())) == 1
+    assert staged.labels() == [(3, 3)]
+    assert len(set(staged.keys_sent())) == 1
 
 
-def test_a_refused_answer_is_shown_and_can_be_mended(fake, open_page):
+def test_a_refused_answer_is_shown_and_can_be_mended(staged, open_page):
     page = open_page(faulty=True)
-    fake.faults = [422]
+    staged.faults = [422]
     press(page, "2", "Enter")
     shows(page, "#trouble", "The queue is full.")
     shows(page, "#chosen", "mid")
     press(page, "1", "Enter")
     ready(page, 2)
-    assert fake.labels() == [(1, 1)]
-    assert len(set(fake.keys_sent())) == 2
+    assert staged.labels() == [(1, 1)]
+    assert len(set(staged.keys_sent())) == 2
 
 
-def test_a_missing_token_is_asked_for(fake, open_page):
-    fake.token = "sus"
+def test_a_missing_token_is_asked_for(staged, open_page):
+    staged.token = "sus"
     page = open_page(faulty=True)
     for token in ("wrong", "sus"):
         expect(page.locator("#token-value")).to_be_focused()
         expect(page.locator("#token-value")).to_have_value("")
         press(page, *token, "Enter")
     ready(page)
-    assert fake.given == []
+    assert staged.given == []
 
 
-def test_keys_exist_without_a_secure_context(fake, open_page):
+def test_keys_exist_without_a_secure_context(staged, open_page):
     page = open_page(host="annotate.test")
     assert not page.evaluate("isSecureContext")
     for row in (1, 2):
         ready(page, row)
         press(page, "s")
     ready(page, 3)
-    assert len(set(fake.keys_sent())) == 2
+    assert len(set(staged.keys_sent())) == 2

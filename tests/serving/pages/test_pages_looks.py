@@ -46,9 +46,9 @@ def check_fits_a_phone_and_a_thumb(page):
 
 
 @pytest.mark.parametrize("grades", [["bad", "good"], LIKERT, HUNDRED, LONG], ids=len)
-def test_an_item_fits_a_phone_and_a_thumb(fake, open_page, grades):
-    fake.grades, fake.items = grades, [CELLS]
-    fake.guess, fake.show_guess = [2, 2, 2], True
+def test_an_item_fits_a_phone_and_a_thumb(staged, open_page, grades):
+    staged.grades, staged.items = grades, [CELLS]
+    staged.guess, staged.show_guess = [2, 2, 2], True
     page = open_page(**PHONE)
     check_fits_a_phone_and_a_thumb(page)  # with the handles at the ends of the scale
     press(page, "1", "Shift+ArrowRight")
@@ -60,8 +60,8 @@ def test_an_item_fits_a_phone_and_a_thumb(fake, open_page, grades):
 
 
 @pytest.mark.parametrize("seen", [PROGRESS, None], ids=["data", "empty"])
-def test_progress_fits_a_phone_and_a_thumb(fake, open_page, seen):
-    fake.progress = seen
+def test_progress_fits_a_phone_and_a_thumb(staged, open_page, seen):
+    staged.progress = seen
     page = open_page("/progress", **PHONE)
     expect(page.locator("#fresh")).not_to_be_empty()
     check_fits_a_phone_and_a_thumb(page)
@@ -77,9 +77,9 @@ def violations(page, axe):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_where_people_annotate(fake, open_page, axe, scheme):
-    fake.items = [CELLS]
-    fake.guess, fake.show_guess = [1, 2, 2], True
+def test_axe_finds_nothing_serious_where_people_annotate(staged, open_page, axe, scheme):
+    staged.items = [CELLS]
+    staged.guess, staged.show_guess = [1, 2, 2], True
     page = open_page(color_scheme=scheme)
     assert violations(page, axe) == []
     press(page, "2", "?")
@@ -92,20 +92,20 @@ def test_axe_finds_nothing_serious_where_people_annotate(fake, open_page, axe, s
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_the_progress(fake, open_page, axe, scheme):
-    fake.progress = PROGRESS
+def test_axe_finds_nothing_serious_in_the_progress(staged, open_page, axe, scheme):
+    staged.progress = PROGRESS
     page = open_page("/progress", color_scheme=scheme)
     expect(page.locator("#fresh")).not_to_be_empty()
     page.click("summary")
     assert violations(page, axe) == []
-    fake.progress = None
+    staged.progress = None
     page.reload()
     expect(page.locator("#agreement")).to_contain_text("No item")
     assert violations(page, axe) == []
 
 
-def test_progress_in_words_and_lines(fake, open_page):
-    fake.progress = PROGRESS
+def test_progress_in_words_and_lines(staged, open_page):
+    staged.progress = PROGRESS
     page = open_page("/progress")
     for name, words in {
         "error-words": "off by 0.63 grades on average (between 0.57 and 0.70)",
@@ -123,12 +123,12 @@ def test_progress_in_words_and_lines(fake, open_page):
     assert (float(last) - float(dashes)) / unit == pytest.approx(0.95 - (0.6 + 1 / 29))
 
 
-def test_a_refresh_keeps_the_place_and_says_what_is_new(fake, open_page):
-    fake.progress = PROGRESS
+def test_a_refresh_keeps_the_place_and_says_what_is_new(staged, open_page):
+    staged.progress = PROGRESS
     page = open_page("/progress", **PHONE)
     expect(page.locator("#fresh")).not_to_be_empty()
     page.evaluate("document.querySelector('details').open = true; scrollTo(0, 700)")
-    fake.progress = PROGRESS | {"answers": 58}
+    staged.progress = PROGRESS | {"answers": 58}
     expect(page.locator("#tiles")).to_contain_text("58", timeout=30_000)
     expect(page.locator("details")).to_have_attribute("open", "")
     assert page.evaluate("scrollY") == 700
