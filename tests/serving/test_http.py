@@ -1,10 +1,12 @@
 """Who may ask, and how much."""
 
 import hmac
+import socket
 
 import pytest
+import uvicorn
 
-from ordspan.serving.http import HEADERS, MAX_BODY_BYTES, PAGE_POLICY, read_token
+from ordspan.serving.http import HEADERS, MAX_BODY_BYTES, PAGE_POLICY, read_token, run_server
 from serving.served import empty, serving, standing
 
 TOKEN = "correct-horse-battery"
@@ -116,3 +118,16 @@ def test_a_weak_token_is_refused_with_the_way_to_a_good_one(tmp_path):
             read_token(str(path), "0.0.0.0")
     path.write_text(f"{TOKEN}\r\n")
     assert read_token(str(path), "0.0.0.0") == TOKEN
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
+def test_every_address_of_ipv6_means_those_of_ipv4_too(monkeypatch):
+    def connect(server, sockets):
+        port = sockets[0].getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), timeout=5).close()
+
+    monkeypatch.setattr(uvicorn.Server, "run", connect)
+    urls = []
+    run_server(None, "::", 0, urls.append)
+    assert urls[0].startswith("http://[::]:")

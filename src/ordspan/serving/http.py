@@ -187,8 +187,8 @@ async def read_body(receive: Any) -> bytes:
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > MAX_BODY_BYTES:
-            message = f"the body has more than {MAX_BODY_BYTES:,} bytes; send fewer rows"
-            raise RequestError(message, 413)
+            most = f"{MAX_BODY_BYTES:,}"
+            raise RequestError(f"the body has more than {most} bytes; send fewer rows", 413)
     return body
 
 
@@ -222,8 +222,10 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
         timeout_graceful_shutdown=LONGEST_SHUTDOWN,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=config.backlog) as listening:
+    how: Any = {"family": socket.AF_INET6 if ":" in host else socket.AF_INET}
+    if host == "::" and socket.has_dualstack_ipv6():  # every address, those of IPv4 too
+        how["dualstack_ipv6"] = True
+    with socket.create_server((host, port), **how, backlog=config.backlog) as listening:
         # connections inherit it: small answers are sent at once
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         shown = f"[{host}]" if ":" in host else host

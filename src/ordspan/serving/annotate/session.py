@@ -250,7 +250,8 @@ class Session:
         said: AnswerRequest = self._read(body, AnswerRequest)
         ends, most = (said.lower or 0, said.upper or 0), len(self.grades)
         if not (ends == (0, 0) or 1 <= ends[0] <= ends[1] <= most):
-            raise RequestError(f"{ends} is not a range of ranks 1 to {most}")
+            given = said.lower, said.upper
+            raise RequestError(f"{given} is not a range of ranks 1 to {most}")
         with self._lock:
             event = self.engine.with_key(said.key)
             if event is None:
