@@ -557,18 +557,6 @@ def page(folder, tmp_path_factory):
     return path.read_text("utf-8")
 
 
-@pytest.fixture(scope="module")
-def odd_page(frame, tmp_path_factory):
-    """A page whose grades have names that could break it."""
-    folder = tmp_path_factory.mktemp("odd")
-    named = frame.assign(grade=[ODD[grade] for grade in frame["grade"]])
-    named.to_csv(folder / "rows.csv", index=False)
-    options = {"label": "grade", "classes": ODD, "features": ["size", "age"]}
-    train_files(folder / "rows.csv", folder / "model", **options)
-    evaluate_files(folder / "rows.csv", folder / "model", page=folder / "page.html")
-    return (folder / "page.html").read_text("utf-8")
-
-
 def test_the_page_stands_alone(page):
     check_stands_alone(page)
     assert "<script" not in page
@@ -577,13 +565,18 @@ def test_the_page_stands_alone(page):
     assert len(names) == len({*names})
 
 
-def test_names_of_grades_cannot_break_the_page(odd_page):
-    assert "<script" not in odd_page
-    assert "</script" not in odd_page
-    assert "<b>low" not in odd_page
-    assert "<td>{{title}}</td>" in odd_page
-    assert written(odd_page, "confusion")[:5] == [ODD[0], "mid </scrip…", *ODD[2:]]
-    assert "up to $5-$6 | #0072b2" in written(odd_page, "scores")
+def test_names_of_grades_cannot_break_the_page(frame, tmp_path):
+    rows, model, path = (tmp_path / name for name in ("rows.csv", "model", "page.html"))
+    frame.assign(grade=[ODD[grade] for grade in frame["grade"]]).to_csv(rows, index=False)
+    train_files(rows, model, label="grade", classes=ODD, features=["size", "age"])
+    evaluate_files(rows, model, page=path)
+    page = path.read_text("utf-8")
+    assert "<script" not in page
+    assert "</script" not in page
+    assert "<b>low" not in page
+    assert "<td>{{title}}</td>" in page
+    assert written(page, "confusion")[:5] == [ODD[0], "mid </scrip…", *ODD[2:]]
+    assert "up to $5-$6 | #0072b2" in written(page, "scores")
 
 
 def test_the_page_holds_what_was_found(folder, page):

@@ -81,23 +81,6 @@ def german(table=CLEAN, **columns):
     return text(table, ";", "\r\n", **GERMAN | columns)
 
 
-def excel(table):
-    import openpyxl
-
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    for row in ([*table.columns], *table.rows()):
-        book.active.append(row)
-    book.save(out)
-    return out.getvalue()
-
-
-def zstd(content):
-    out = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(out, "zstd") as stream:
-        stream.write(content)
-    return out.getvalue().to_pybytes()
-
-
 def svmlight(table, first=1):
     cells = zip(*(table[name] for name in ("grade", "age", "income")), strict=True)
     return "".join(f"{grade} {first}:{a} {first + 1}:{b}\n" for grade, a, b in cells)
@@ -112,6 +95,7 @@ def lay(folder, files):
     folder.mkdir(exist_ok=True)
     named = files if isinstance(files, dict) else {"a.csv": files}
     write = {"parquet": "write_parquet", "arrow": "write_ipc", "jsonl": "write_ndjson"}
+    write |= {"xlsx": "write_excel"}
     for name, content in named.items():
         if isinstance(content, pl.DataFrame):
             getattr(content, write.get(name.rpartition(".")[2], "write_csv"))(folder / name)
@@ -175,10 +159,10 @@ SAME = {
     "row names of R": CLEAN.to_pandas().to_csv(index_label="", quoting=csv.QUOTE_NONNUMERIC),
     "a column named twice": (CLEAN, ["--features", "age,income,town,age"]),
     "gzip": {"a.csv.gz": gzip.compress(german().encode("utf-16"))},
-    "zstd": {"a.csv.zst": zstd(german().encode())},
+    "zstd": {"a.csv.zst": pa.compress(german().encode(), "zstd", asbytes=True)},
     "Arrow": {"a.arrow": CLEAN.with_columns(pl.col("town").cast(pl.Categorical()))},
     "numbers as strings": {"a.parquet": having(age=str)},
-    "Excel": {"a.xlsx": excel(CLEAN)},
+    "Excel": {"a.xlsx": CLEAN},
     "files written differently": {"a.csv": CLEAN[:100], "b.csv": german(CLEAN[100:])},
     "files written differently, turned": {"a.csv": german(CLEAN[:100]), "b.csv": CLEAN[100:]},
     "files without rows": {"a.csv": CLEAN[:0], "b.csv": CLEAN, "c.csv": CLEAN[:0]},
@@ -240,9 +224,7 @@ CLASSES = {
     "a falling order": (CLEAN, ["--grades", "4..1"], [4, 3, 2, 1]),
     "an ordered type": ({"a.parquet": ORDERED}, [], [*"zyxw", "never"]),
     "ranges": (having(grade=lambda g: f"{g}-5" if g > 2 else f"{g}"), [], [*range(1, 6)]),
-    "true and false": (two_grades("false", "true"), ["--grades", "false,true"], ["false", "true"]),
     "True and False": (two_grades("False", "True"), ["--grades", "False,True"], ["False", "True"]),
-    "yes and no": (two_grades("no", "yes"), ["--grades", "no,yes"], ["no", "yes"]),
 }
 
 
@@ -285,11 +267,7 @@ MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CL
 SAID = [
     (german(), [], "fields are separated by ';'"),
     (german().encode("cp1252"), [], "letters of 58 rows (the first is row 9) are not UTF-8"),
-    (
-        german().encode("cp1252"),
-        [],
-        "for the right ones give encoding='cp1252' (--encoding cp1252)",
-    ),
+    (german().encode("cp1252"), [], "the right ones give encoding='cp1252' (--encoding cp1252)"),
     (SAME["an id"], [], "left out 'id' (every value is different"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
@@ -311,11 +289,7 @@ SAID = [
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..., 40."),
     (NOISE, [], "The model is no better than always predicting 3"),
     (GAP, [], "missing numbers are filled"),
-    (
-        CLEAN.sort("grade"),
-        [],
-        "neighbouring rows are alike in their labels: they are learned in random order",
-    ),
+    (CLEAN.sort("grade"), [], "rows are alike in their labels: they are learned in random order"),
     ({"a.svm": svmlight(CLEAN.sort("age"))}, [], "neighbouring rows are alike in"),
     (with_bad_grades(0.01), SKIP, "Bad rows skipped: 10 of 1,000 (1.0%), such as"),
     (with_bad_grades(0.15), SKIP, "Bad rows skipped: 150 of 1,000 (15.0%)"),
@@ -353,6 +327,7 @@ TWO_ORDERS = {
     f"{order}.parquet": NAMES.with_columns(pl.col("grade").cast(pl.Enum([*order])))
     for order in ("wxyz", "zyxw")
 }
+LATIN = NAMES.write_csv().replace("z", "\xe9").encode("cp1252")
 STRICT = ["--missing", "error"]
 INF = having(age=[*CLEAN["age"][:7], np.inf, *CLEAN["age"][8:]]).cast({"age": pl.Float32()})
 
@@ -398,12 +373,7 @@ REFUSED = [
     *((files, [], BOTH, None) for files in TWO_SIGNS),
     (CLEAN, ["--encoding", "rot13"], "unknown encoding 'rot13'", ["--encoding", "utf-8"]),
     (MOMENTS, ["--features", "age,day"], "because it holds dates; leave it out", ["--text", "day"]),
-    (
-        NAMES.write_csv().replace("z", "\xe9").encode("cp1252"),
-        [],
-        "label '\ufffd' holds letters",
-        None,
-    ),
+    (LATIN, [], "label '\ufffd' holds letters", None),
     (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),
     (having(grade="{}-5".format), [], "look like brackets of amounts", ["--grades", "1..5"]),
@@ -545,8 +515,6 @@ def test_words_are_one_hot_encoded_or_hashed_and_codes_are_words(tmp_path):
     street = [f"{i % 1500} street" for i in np.random.default_rng(0).permutation(2000)]
     found = columns_of(tmp_path, having(people(2000), street=street))
     assert (found["hashed"], [*found["words"]]) == (["street"], ["town"])
-    told = said("export", tmp_path / "m", tmp_path / "m.onnx", code=1)
-    assert "hashes the words of street" in told
     assert columns_of(tmp_path, CLEAN, "--hash", "town")["hashed"] == ["town"]
     codes = having(code=[f"{i % 5:05}" for i in range(N)])
     for name in ("a.parquet", "a.jsonl"):

@@ -87,15 +87,14 @@ def test_a_new_option_is_one_new_field():
 
 def test_what_would_be_wrong_is_refused(path, tmp_path):
     ordspan.train_files(path, tmp_path / "a", label="grade")
-    for name, settings, message in (
-        ("a", {"label": "grade"}, r"overwrite=True .* replaces it"),
-        ("b", {"start": tmp_path / "a", "learner": "kernel"}, r"learner= .* cannot be given with"),
-        ("b", {"label": "grade", "learner": "PA"}, "learner 'PA'; choose one of pa, kernel"),
-        ("b", {"label": "grade", "passes": 0}, "passes must be at least 1"),
-        ("b", {}, "no label: give label="),
+    for settings, message in (
+        ({"start": tmp_path / "a", "learner": "kernel"}, r"learner= .* cannot be given with"),
+        ({"label": "grade", "learner": "PA"}, "learner 'PA'; choose one of pa, kernel"),
+        ({"label": "grade", "passes": 0}, "passes must be at least 1"),
+        ({}, "no label: give label="),
     ):
         with pytest.raises(ValueError, match=message):
-            ordspan.train_files(path, tmp_path / name, **settings)
+            ordspan.train_files(path, tmp_path / "b", **settings)
     with pytest.raises(ValueError, match="the table has 300 rows, but y has 1 labels"):
         ordspan.load(tmp_path / "a").score(TABLE, [3])
     svm = ordspan.train_files(path, tmp_path / "svm", label="grade", learner="svm")

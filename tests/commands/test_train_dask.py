@@ -115,8 +115,7 @@ def test_files_and_rows_that_cannot_be_read_are_named(tmp_path, address):
     assert f"{paths[1]}: " in said(*asked, code=1)
     table.assign(grade=table["grade"].where(table.index > 9)).to_parquet(paths[1])
     assert "10 rows without a label were left out" in summary(*asked)["notes"]
-    words_of = table.assign(x0=["odd", *table["x0"][1:]])
-    words_of.to_csv(tmp_path / "odd.csv", index=False)
+    table.assign(x0=["odd", *table["x0"][1:]]).to_csv(tmp_path / "odd.csv", index=False)
     asked = words([tmp_path / "odd.csv", paths[0]], tmp_path / "n", "--dask", address)
     asked += ["--grades", "1..4"]
     assert "odd.csv, row 1: column 'x0' holds" in said(*asked, code=1)
