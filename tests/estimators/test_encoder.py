@@ -57,8 +57,7 @@ def test_rows_learned_in_parts_give_the_scale_of_all():
         parts.partial_fit(table[begin : begin + 60])
     whole = TableEncoder(hashed=["town"]).fit(table)
     new, _ = flats(20, seed=1)
-    columns = [parts.transform(new), whole.transform(new)]
-    found, expected = (X.toarray()[:, :1] for X in columns)
+    found, expected = (one.transform(new).toarray()[:, :1] for one in (parts, whole))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier, Event
 
 import numpy as np
@@ -23,9 +24,9 @@ X, RANKS = RNG.standard_normal((N_ROWS, D)), RNG.integers(1, K + 1, N_ROWS)
 GRADES = range(1, K + 1)
 
 
-def in_threads(call):
+def in_threads(call, n_calls=N_THREADS * N_CALLS):
     with ThreadPoolExecutor(N_THREADS) as pool:
-        for future in [pool.submit(call) for _ in range(N_THREADS * N_CALLS)]:
+        for future in [pool.submit(call) for _ in range(n_calls)]:
             future.result()
 
 
@@ -43,9 +44,7 @@ def test_threads_that_begin_a_calibrated_stream_together_lose_no_row():
 
     for _ in range(5):
         model, start = CalibratedOrdinal(), Barrier(N_THREADS)
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            for future in [pool.submit(begin, model, start) for _ in range(N_THREADS)]:
-                future.result()
+        in_threads(partial(begin, model, start), N_THREADS)
         n_rows = N_THREADS * N_ROWS
         assert model.calibration_.n_rows == model.estimator_.learner_.n_trials == n_rows
 

@@ -117,11 +117,6 @@ def test_only_rows_with_a_coefficient_are_kept_and_each_once():
             learner.learn_many(X, LOWER, UPPER)
         assert learner.dual_coef.all()
         assert len(np.unique(learner.support_vectors, axis=0)) == learner.n_support < len(X)
-    easy = make()
-    easy.learn_many(X, np.ones(150, dtype=int), np.full(150, K))
-    assert easy.n_support == 0
-    assert easy.support_vectors.shape == (0, D)
-    assert not easy.latent(X).any()
 
 
 def test_a_coefficient_that_becomes_zero_is_forgotten():
