@@ -49,6 +49,8 @@ def stopped(*words, checkpoints=1, number=signal.SIGTERM, code=130, **more):
 
     def replace_and_stop(*paths, **how):
         replace(*paths, **how)
+        if not str(paths[1]).endswith(".checkpoint"):  # a compiled function of Numba
+            return
         written.append(paths)
         if len(written) == checkpoints:
             signal.raise_signal(number)

@@ -14,7 +14,11 @@ MAX_GRADES = 10
 SHOWN_COVERAGE = 0.9
 
 
-@prints(TrainJob, "ratings.csv --label grade --model ratings.ordspan")
+@prints(
+    TrainJob,
+    "ratings.csv --label grade --model ratings.ordspan",
+    "If there is a checkpoint beside the model, --resume continues it.",
+)
 def train(summary: dict[str, Any]) -> None:
     """Train a model from files of any size, in bounded memory.
 
