@@ -527,7 +527,7 @@ def test_very_many_grades_have_an_ndcg_but_no_printed_matrix(tmp_path):
     rows = [f"{value},{value},one" for value in range(1100)]  # 2^1100 is no float
     (tmp_path / "wide.csv").write_text("\n".join(["size,grade,query", *rows]))
     words = [tmp_path / "wide.csv", "--model", tmp_path / "model"]
-    train_files(words[0], tmp_path / "model", label="grade", features=["size"])
+    train_files(words[0], tmp_path / "model", label="grade", classes="0..1099", features=["size"])
     printed = said("evaluate", *words, "--group", "query", "--html", tmp_path / "page.html")
     assert "confusion matrix of 1100 grades is too wide to print" in printed
     assert (tmp_path / "page.html").stat().st_size < 1_000_000

@@ -260,7 +260,8 @@ class OpeningJob(Job):
     )
     sheet: str | None = advanced("Sheet of an Excel workbook; by default, the only one.")
     header_row: int | None = advanced(
-        "Row of an Excel sheet that names the columns; detected by default.", least=1
+        "Row of an Excel sheet, or line of a CSV file, that names the columns; detected in sheets.",
+        least=1,
     )
 
     @property

@@ -19,6 +19,7 @@ from ordspan.tables.files import (
     expand,
     identity,
     is_svmlight,
+    is_utf8,
     no_columns,
     sizes_of,
 )
@@ -70,10 +71,11 @@ def read_table_model(path: str | Path) -> TableModel:
 def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
     """A reader of the files of a job on a model.
 
-    Codes for no answer, the sheet and the row of its header are those of the training; how a file
-    is written is given or found again.
+    Codes for no answer, the sheet and the row of its header are those of the training, and so is
+    the encoding, unless a file is UTF-8; how a file is written is given or found again.
     """
     files, then, given = expand(job.files), model.options, job.options
+    encoding = None if any(map(is_utf8, files)) else then.encoding
     options = replace(
         given,
         zero_based=model.recipe.zero_based,
@@ -81,6 +83,7 @@ def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowRea
         na=tuple(dict.fromkeys((*then.na, *given.na))),
         sheet=given.sheet or then.sheet,
         header_row=given.header_row or then.header_row,
+        encoding=given.encoding or encoding,
     )
     check_index_base(files, model.recipe, options)
     found: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}

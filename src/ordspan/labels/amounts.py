@@ -128,6 +128,11 @@ def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
+    if dotted := [word for word in words if re.search(r"[0-9]\.(000|999)(?![0-9])", word)]:
+        raise ValueError(
+            f"does the point in {brief(dotted[0])} separate thousands? Write 10,000 or 10000 for "
+            "ten thousand, and 10 for ten"
+        )
     ends = [end for word in words for end in read_ends(word).items()]
     starts = {amount.value for kind, amount in ends if kind in STARTS}
     spans: dict[str, tuple[float, float]] = {}
@@ -293,6 +298,11 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     amounts, below = values[order, 0], np.cumsum(counts[order]) - counts[order]
     at = np.searchsorted(below, np.arange(1, parts) * counts.sum() / parts)
     edges = np.unique(amounts[at[at < amounts.size]])
+    for digits in range(3, 18):  # the fewest that keep every label in its part
+        short = np.array([float(f"{edge:.{digits}g}") for edge in edges])
+        if np.array_equal(*(np.searchsorted(e, amounts, "right") for e in (short, edges))):
+            edges = short
+            break
     if not edges.size:
         raise ValueError(f"the labels cannot be cut into {parts} parts; give values to cut at")
     return np.array(band_names(check_edges(edges))), []

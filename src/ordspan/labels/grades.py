@@ -26,6 +26,8 @@ from ordspan.wording import N_SHOWN, brief, columns_hint, hint, plural, shell_li
 
 MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades, so their number is limited."""
+MAX_FOUND = 101
+"""More numbers than 0 to 100 are measurements, unless they are listed as grades."""
 MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
@@ -153,6 +155,11 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     grade_words = numbers | included if numbers else words
     labels = sorted_grades(np.array(sorted(grade_words)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
+    if grades.size > MAX_FOUND:
+        raise ValueError(
+            f"the labels are {grades.size} different numbers, as measurements are: cut them into "
+            f"grades with {CUT}; if each is a grade, list them all, {ALL_GRADES}"
+        )
     if (codes := far_from_others(grades)).size:
         far = [number_as_text(code) for code in codes.tolist()]
         rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")

@@ -30,6 +30,7 @@ from ordspan.labels.forms import (
 from ordspan.wording import brief, closest, columns_hint, fold, shown
 
 BETWEEN_RATINGS = "␟"
+LONGEST_CODE = 40  # characters
 """Between the ratings of several people in one label."""
 
 
@@ -81,7 +82,7 @@ class LabelReader:
     """
 
     def __init__(self, classes: NDArray[Any], *, owner: str = "", remedy: str = "") -> None:
-        self.classes = classes
+        self.classes, self._owner = classes, owner
         names = [number_as_text(grade) for grade in classes.tolist()]
         ranks = dict(zip(names, range(1, len(names) + 1), strict=True))
         self._ranks = {normalise_label(name): rank for name, rank in ranks.items()} | ranks
@@ -177,11 +178,15 @@ class LabelReader:
     def _unknown(self, word: str) -> ValueError:
         grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if grade else ""
-        if is_no_answer(word):
+        if self._may_be_code(word) or is_no_answer(word):
             meant = f"if it means no answer, give {columns_hint('na', word)}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
         )
+
+    def _may_be_code(self, word: str) -> bool:
+        """Whether an unknown label among numbers may be a code for no answer."""
+        return self._owner == "" and self._numbers is not None and len(word) <= LONGEST_CODE
 
     def _nearest(self, word: str) -> str:
         """The named grade that may be meant by a word, or nothing."""

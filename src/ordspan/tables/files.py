@@ -21,6 +21,7 @@ from ordspan.wording import closest, hint
 
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
+HEADER_ROW = hint("header_row=", "--header-row N")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
@@ -49,7 +50,8 @@ class FileOptions:
     sheet : str, optional
         The sheet of an Excel workbook; by default, the only one.
     header_row : int, optional
-        The row of an Excel sheet that names the columns; by default, found.
+        The row of an Excel sheet or the line of a CSV file that names the columns; by default,
+        found in a sheet, and the first line of a CSV file.
     """
 
     format: str | None = None
@@ -161,6 +163,18 @@ def is_csv(path: str) -> bool:
     return False
 
 
+def is_utf8(path: str) -> bool:
+    """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
+    if not Path(path).is_file():
+        return False
+    with open(path, "rb") as file:
+        head = file.read(LONGEST_HEADER)
+    with suppress(UnicodeDecodeError):
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+        return not head.isascii()
+    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
 def is_svmlight(path: str, options: FileOptions) -> bool:
     """Whether a file has svmlight rows, whose label and query have fixed places."""
     return path != STDIN and format_of(path, options) == "svmlight"
@@ -213,4 +227,7 @@ def describe_columns(there: Sequence[str]) -> str:
     if len(there) > 1 or " " not in there[0].strip():
         return columns
     spaces = hint("delimiter=' '", "--delimiter ' '")
-    return f"{columns}; are fields separated by spaces? Give {spaces}"
+    return (
+        f"{columns}; are fields separated by spaces? Give {spaces}. Does a title stand above the "
+        f"names of the columns? Give {HEADER_ROW}"
+    )

@@ -19,7 +19,7 @@ import polars as pl
 from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
-from ordspan.tables.files import UNSURE, FileOptions, format_of, sizes_of
+from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of, sizes_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, without_codes
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.tables.text import (
@@ -241,6 +241,9 @@ class CsvTable(TextTable):
         usual = "\t" if plain_name(self.path).lower().endswith(".tsv") else ""
         self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
+        n_above = (self._options.header_row or 1) - 1
+        for _ in range(n_above):
+            lines.readline()
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             header = next((cells for cells in reader if any(cells)), None)
@@ -252,7 +255,7 @@ class CsvTable(TextTable):
         with suppress(csv.Error):  # a bad row
             below = next((cells for cells in reader if cells), below)
         names = self.untyped = self._distinct(header, below)
-        n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped)
+        n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped) + n_above
         rest = text.head.split(b"\n", n_lines)
         self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
         self.decimal = self._options.decimal or ""
@@ -287,8 +290,9 @@ class CsvTable(TextTable):
         table = table[:, :-1]
         table.columns = list(names)
         n = len(self.names)
+        title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
         return table, {
-            row: f"more fields than the {n} of the header, from {brief(more[row])} on"
+            row: f"more fields than the {n} of the header, from {brief(more[row])} on{title}"
             for row in more.is_not_null().arg_true()
         }
 
@@ -456,10 +460,9 @@ class ExcelTable(WholeTable):
         if (counts[: found - 1] > 0).any():
             numbers = [cell for cell in cells.row(found - 1) if cell and is_number(cell)]
             if numbers:
-                give = hint("header_row=", "--header-row N")
                 raise FileError(
                     f"{self.path}: which row names the columns? The first full one, row "
-                    f"{found}, holds {numbers[0]!r}; give {give}"
+                    f"{found}, holds {numbers[0]!r}; give {HEADER_ROW}"
                 )
             self.notes.append(f"the columns are named in row {found} of the sheet")
         return found

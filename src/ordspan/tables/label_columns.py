@@ -12,7 +12,7 @@ import numpy as np
 from ordspan.core.state import Ranks
 from ordspan.labels.amounts import BRACKETS
 from ordspan.labels.forms import OPEN, number_as_text
-from ordspan.labels.grades import grades_hint
+from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.ranks import shared_edge
 from ordspan.labels.text import BETWEEN_RATINGS, LabelReader, split_ratings
 from ordspan.tables.encoder import word_codes
@@ -116,9 +116,9 @@ def label_words(table: pl.DataFrame, columns: LabelColumns) -> Counter[str]:
     return words
 
 
-def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: Any, path: str) -> None:
+def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, path: str) -> None:
     """Refuse two columns whose ends look like half-open brackets: never equal, and far apart."""
-    if columns.lower is None or columns.upper is None or classes.dtype.kind not in "iuf":
+    if columns.brackets or columns.lower is None or columns.upper is None:
         return
     import polars as pl
 
@@ -127,7 +127,7 @@ def refuse_amounts(table: pl.DataFrame, columns: LabelColumns, classes: Any, pat
         raise FileError(
             f"{path}: {columns.lower!r} and {columns.upper!r} are never equal, and {edge} is in "
             f"both: if they are amounts where brackets start and end, give {BRACKETS}; if they are "
-            "the lowest and the highest grade, both included, give " + grades_hint(classes.tolist())
+            f"the lowest and the highest grade, both included, give all grades, {ALL_GRADES}"
         )
 
 

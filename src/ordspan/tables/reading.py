@@ -155,9 +155,8 @@ class RowReader:
                 words = label_words(labels, columns)
                 if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                     words = find_words(self.files, self.options, columns)
+            refuse_amounts(labels, columns, profile.path)
             self.grades, notes = grades_in(words, columns, profile.path)
-            if not columns.brackets:
-                refuse_amounts(labels, columns, self.grades.classes, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
                 raise RowError(profile.fault) from error
