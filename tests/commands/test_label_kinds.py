@@ -233,7 +233,7 @@ def test_whole_numbers_as_measurements_are_refused_until_they_are_cut(tmp_path):
     path = write(tmp_path / "a.csv", gpa=INCOME.round().astype(int))
     assert "different numbers, as measurements are" in refused(tmp_path, path, "--label", "gpa")
     bands, counts = counts_of_grades(path, tmp_path, "5")
-    assert counts == [80] * 5
+    assert counts == pytest.approx([80] * 5, abs=1)  # two incomes are the same
     assert max(map(len, bands)) < 20
 
 
