@@ -561,11 +561,12 @@ class ParquetTable(Table):
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
-        from pyarrow import default_memory_pool, schema
+        import pyarrow as pa
         from pyarrow import types as t
 
         fields = [f for f in self.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
-        kinds = self._frame(schema(fields).empty_table()).schema.items()
+        none = pa.Table.from_batches([], pa.schema(fields))  # an empty_table would import pandas
+        kinds = self._frame(none).schema.items()
         names = [name for name, kind in kinds if kind != pl.Binary]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
@@ -584,7 +585,7 @@ class ParquetTable(Table):
                     left -= some.height
                     if left <= 0:
                         break
-            default_memory_pool().release_unused()  # the decoded pages of every column
+            pa.default_memory_pool().release_unused()  # the decoded pages of every column
             if not kept:
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
