@@ -228,6 +228,11 @@ class TextTable(Table):
         raise NotImplementedError
 
 
+def has_blank_lines(content: bytes) -> bool:
+    """Whether a line is empty, perhaps within quotes."""
+    return content.startswith((b"\n", b"\r\n")) or b"\n\n" in content or b"\n\r\n" in content
+
+
 class CsvTable(TextTable):
     """A CSV file with a header, or standard input."""
 
@@ -266,22 +271,39 @@ class CsvTable(TextTable):
         return names
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        if len(types) < len(self.names):
+            return self._read_some(content, types)
+        # of all columns Polars itself refuses rows that are too long, and reads them faster
+        table = pl.read_csv(
+            content,
+            has_header=False,
+            separator=self.delimiter,
+            schema={f"column_{place}": types[name] for place, name in enumerate(self.names, 1)},
+        )
+        table.columns = self.names
+        if table.to_series(0).null_count() and has_blank_lines(content):
+            raise ComputeError("each blank line would be a row")
+        return table.select(list(types)), {}
+
+    def _read_some(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        """Some columns, and one more, which shows the rows that are too long."""
         if content.count(b'"') % 2:
             raise ComputeError("a quote is not closed, or stands inside a cell")
-        if content.startswith((b"\n", b"\r\n")) or b"\n\n" in content or b"\n\r\n" in content:
-            content = BLANK_LINES.sub(rb"\1", content)  # each would be a row
         n = len(self.names)
         header = self.delimiter.join(map(str, range(n + 1))) + "\n"
         place = {name: str(number) for number, name in enumerate(self.names)}
         kinds = dict.fromkeys(map(str, range(n + 1)), TEXT)
-        table = pl.read_csv(
-            header.encode() + content,
-            separator=self.delimiter,
-            schema=kinds | {place[name]: kind for name, kind in types.items()},
-            columns=[*(place[name] for name in types), str(n)],
-            truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-        )
+        how: Any = {
+            "separator": self.delimiter,
+            "schema": kinds | {place[name]: kind for name, kind in types.items()},
+            "columns": [*(place[name] for name in types), str(n)],
+            "truncate_ragged_lines": True,
+            "encoding": "utf8-lossy",
+        }
+        table = pl.read_csv(header.encode() + content, **how)
+        if table.to_series(0).null_count() and has_blank_lines(content):  # each would be a row
+            content = BLANK_LINES.sub(rb"\1", content)
+            table = pl.read_csv(header.encode() + content, **how)
         return self._checked(table, types)
 
     def _checked(self, table: pl.DataFrame, names: Iterable[str]) -> tuple[pl.DataFrame, Faults]:
@@ -301,7 +323,7 @@ class CsvTable(TextTable):
     ) -> tuple[pl.DataFrame, Faults]:
         names = self.names if wanted is None else wanted
         try:
-            return self._read(content, dict.fromkeys(names, TEXT))
+            return self._read_some(content, dict.fromkeys(names, TEXT))
         except PolarsError:
             table, faults = self._checked(self._by_python(content), self.names)
             return table.select(names), faults
