@@ -241,6 +241,8 @@ def test_points_between_thousands_are_asked_about(tmp_path):
     path = write(tmp_path / "a.csv", income=np.where(INCOME < 40_000, "10.000-39.999", "40.000+"))
     told = refused(tmp_path, path, "--label", "income", "--brackets")
     assert "separate thousands? Write 10,000" in told
+    path = write(tmp_path / "b.csv", gpa=np.char.mod("%d.999", INCOME // 1000))  # measurements
+    assert sum(counts_of_grades(path, tmp_path, "5")[1]) == INCOME.size
 
 
 def test_a_decimal_comma_is_no_sign_between_thousands(tmp_path):

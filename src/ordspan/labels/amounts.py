@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.forms import about_no_answer, normalise_label, number_as_text, readings
+from ordspan.labels.forms import (
+    about_no_answer,
+    is_number,
+    normalise_label,
+    number_as_text,
+    readings,
+)
 from ordspan.wording import brief, hint
 
 Floats = NDArray[np.float64]
@@ -28,6 +34,8 @@ AMOUNT = re.compile(
     rf" ?({'|'.join(SCALES)})\.? ?{CURRENCY}",
     re.IGNORECASE,
 )
+THOUSANDS = re.compile(r"[0-9]\.(000|999)(?![0-9])")
+"""A point as some languages write it between thousands."""
 STARTS = ("low", "above")
 BRACKETS = hint("brackets=True, or ordspan.brackets", "--brackets")
 EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
@@ -128,7 +136,8 @@ def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    if dotted := [word for word in words if re.search(r"[0-9]\.(000|999)(?![0-9])", word)]:
+    written = [word for word in words if not is_number(word)]  # 3.999 alone is a measurement
+    if dotted := [word for word in written if THOUSANDS.search(word)]:
         raise ValueError(
             f"does the point in {brief(dotted[0])} separate thousands? Write 10,000 or 10000 for "
             "ten thousand, and 10 for ten"
@@ -298,9 +307,10 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     amounts, below = values[order, 0], np.cumsum(counts[order]) - counts[order]
     at = np.searchsorted(below, np.arange(1, parts) * counts.sum() / parts)
     edges = np.unique(amounts[at[at < amounts.size]])
+    part = np.searchsorted(edges, amounts, "right")
     for digits in range(3, 18):  # the fewest that keep every label in its part
         short = np.array([float(f"{edge:.{digits}g}") for edge in edges])
-        if np.array_equal(*(np.searchsorted(e, amounts, "right") for e in (short, edges))):
+        if np.array_equal(np.searchsorted(short, amounts, "right"), part):
             edges = short
             break
     if not edges.size:
