@@ -284,3 +284,28 @@ def test_all_problems_are_told_at_once(tmp_path):
         "--grades",
     ):
         assert part in " ".join(told.split())
+
+
+def test_the_encoding_of_the_training_is_remembered_unless_a_file_is_utf_8(tmp_path):
+    text = "Größe,grade\n" + "müde,3\nmäßig,1\n" * 60
+    (tmp_path / "latin.csv").write_bytes(text.encode("latin-1"))
+    (tmp_path / "utf.csv").write_text(text, encoding="utf-8")
+    model = tmp_path / "model"
+    ordspan.train_files(tmp_path / "latin.csv", model, label="grade", encoding="latin-1")
+    for name in ("latin", "utf"):
+        ordspan.predict_files(tmp_path / f"{name}.csv", model, tmp_path / f"{name}-graded.csv")
+    graded = (tmp_path / "latin-graded.csv").read_bytes()
+    assert graded == (tmp_path / "utf-graded.csv").read_bytes()
+    assert b"\n3," in graded
+    assert b"\n1," in graded
+
+
+def test_the_header_of_csv_may_stand_below_titles(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Survey of 2024\n\nsize,grade\n" + "1,1\n2,2\n3,3\n" * 40)
+    with pytest.raises(ValueError, match="--header-row N"):
+        ordspan.train_files(path, tmp_path / "model", label="grade")
+    model = ordspan.train_files(path, tmp_path / "model", label="grade", header_row=3)
+    assert model.training["rows"] == 120
+    ordspan.predict_files(path, tmp_path / "model", tmp_path / "b.csv")  # remembered
+    assert len((tmp_path / "b.csv").read_text().splitlines()) == 121
