@@ -1,6 +1,7 @@
 """Small tables in files, a model of them, and the command line in this process."""
 
 import csv
+import io
 import json
 import os
 import signal
@@ -127,6 +128,26 @@ def trained(folder, *words, name="model"):
     answer = ask("train", data, *order, "--drop", "id", *words, "--model", model)
     assert answer.exit_code == 0, answer.output
     return model
+
+
+class Trickle(io.BytesIO):
+    """Standard input that gives a few bytes at a time, and lines in pieces."""
+
+    def __init__(self, content, size=7):
+        super().__init__(content)
+        self.size = size
+
+    def read1(self, size=-1):
+        return super().read1(self.size)
+
+
+@contextmanager
+def machine_of(n_bytes):
+    """A machine with so much memory."""
+    real = os.sysconf
+    told = {"SC_PHYS_PAGES": n_bytes // real("SC_PAGE_SIZE")}
+    with patch("os.sysconf", lambda name: told[name] if name in told else real(name)):
+        yield
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from files_to_train import make_rows, write_rows
 
 import ordspan
 from commands.tables import said, stopped
-from ordspan.tables import files
 from processes import start
 
 X, GRADES = make_rows(2000)
@@ -47,8 +46,7 @@ def flip(share):
         (lambda path: copyfile(path, path.with_name("z.csv")), "content of .*z.csv = None"),
     ],
 )
-def test_changed_files_are_noticed(folder, tmp_path, monkeypatch, change, message):
-    monkeypatch.setattr(files, "SAMPLE_BYTES", 4000)  # the samples cover this small file
+def test_changed_files_are_noticed(folder, tmp_path, change, message):
     words = ["--label", "grade", "--checkpoint-every", 500, "--model", tmp_path / "m"]
     stopped("train", folder, *words)
     words.append("--resume")

@@ -5,18 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from commands.tables import said
-from ordspan import stream
-from ordspan.labels.grades import MAX_GRADES, read_order
-from ordspan.tables import rows
-from ordspan.tables.rows import FileError
+from commands.tables import machine_of, said
+from ordspan import stream, train_files
 
-GIGABYTE = 1e9
+MOST_GRADES = 4096
 
 
 @pytest.fixture
-def small_machine(monkeypatch):
-    monkeypatch.setattr(rows, "memory_limit", lambda: GIGABYTE)
+def small_machine():
+    with machine_of(2e9):
+        yield
 
 
 @pytest.fixture
@@ -35,12 +33,12 @@ def test_a_stray_index_is_named_before_it_becomes_features(tmp_path, small_machi
     assert not (tmp_path / "m").exists()
     batches = stream(path, n_features=5, classes=[1, 2], on_bad_row="skip")  # as the message says
     assert [len(batch) for batch in batches] == [1]
-    with pytest.raises(FileError, match="999,999,999 features would take"):
+    with pytest.raises(ValueError, match="999,999,999 features would take"):
         stream(path, n_features=999999999)
 
 
 def test_more_hashed_features_than_fit_are_refused(table, small_machine):
-    with pytest.raises(FileError, match=r"16,777,216 features from 1 columns .* fewer hash_bits"):
+    with pytest.raises(ValueError, match=r"16,777,216 features from 1 columns .* fewer hash_bits"):
         stream(table, label="g", features=["a"], hashed=["a"], hash_bits=24)
 
 
@@ -53,22 +51,22 @@ def test_more_hashed_features_than_fit_are_refused(table, small_machine):
         ("1.." + "9" * 5000, "cannot read the order"),
     ],
 )
-def test_an_order_of_too_many_grades_is_refused(order, message):
+def test_an_order_of_too_many_grades_is_refused(tmp_path, table, order, message):
     with pytest.raises(ValueError, match=message):
-        read_order(order)
+        train_files(table, tmp_path / "m", label="g", classes=order)
 
 
 @pytest.mark.parametrize("ending", ["csv", "txt"])
 def test_labels_of_too_many_grades_are_refused(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     line = "{0},{0}\n" if ending == "csv" else "{0} 1:{0}\n"
-    lines = "".join(line.format(i + 0.5) for i in range(MAX_GRADES + 1))
+    lines = "".join(line.format(i + 0.5) for i in range(MOST_GRADES + 1))
     path.write_text("a,g\n" * (ending == "csv") + lines)
     with pytest.raises(ValueError, match="the labels have 4,097 grades, more than the 4,096"):
         stream(path, label="g" if ending == "csv" else None)
     if ending == "csv":
         with pytest.raises(ValueError, match="the order has 4,097 grades"):
-            stream(path, label="g", classes=range(MAX_GRADES + 1))
+            stream(path, label="g", classes=range(MOST_GRADES + 1))
 
 
 def test_budgets_that_do_not_fit_are_refused(tmp_path, table, small_machine):

@@ -10,7 +10,6 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from ordspan import stream
 from ordspan.tables import svmlight_numbers as parsing
-from ordspan.tables import text
 
 PLAIN = ["0", "-0", "7", "+3.", ".5", "-12.75", "1e5", "2.5E-3", "9007199254740992", "0.1", "1e22"]
 PLAIN += ["00012.50", "123456789.123", "1e-22", "4.35", "0.000001"]
@@ -79,9 +78,7 @@ def test_a_file_is_what_scikit_learn_reads(tmp_path):
         assert batches.feature_names[0] == "feature 1"
 
 
-@pytest.mark.parametrize("size", [14, 700])
-def test_a_line_may_have_no_query(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(text, "BLOCK_BYTES", size)
+def test_a_line_may_have_no_query(tmp_path):
     (tmp_path / "a.txt").write_text("1 1:1 # qid:7\n2 1:2\n1 qid:1 1:1\nx 1:1\n")
     batches = stream(tmp_path / "a.txt", classes=[1, 2], on_bad_row="skip")
     groups = [[None] * len(b) if b.group is None else b.group.tolist() for b in batches]

@@ -10,8 +10,6 @@ import pytest
 from pyarrow import feather, ipc, parquet
 
 from ordspan import stream
-from ordspan.tables import formats
-from ordspan.tables.rows import FileError
 
 ONE = pa.table({"a": np.linspace(0, 1, 500), "grade": np.arange(500) % 5})
 
@@ -32,16 +30,15 @@ def write_arrow(path, table, make=ipc.new_file, size=None):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
+def test_rows_are_those_of_the_columns(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(formats, "MAX_ROWS", int(rng.choice([13, 300, 1 << 16])))
-    n_rows = int(rng.integers(1, 1500))
+    n_rows = int(10 ** rng.uniform(0, 5.3))
     dtypes = rng.choice(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8"], int(rng.integers(1, 5)))
     columns = {f"x{j}": (100 * rng.random(n_rows)).astype(t) for j, t in enumerate(dtypes)}
     parquet.write_table(
         pa.table(columns),
         tmp_path / "a.parquet",
-        row_group_size=int(rng.choice([50, 333, 10**6])),
+        row_group_size=int(rng.choice([1 + n_rows // 20, 10**6])),
         compression=str(rng.choice(["none", "snappy", "zstd"])),
         use_dictionary=bool(rng.random() < 0.5),
     )
@@ -59,13 +56,12 @@ def test_rows_are_those_of_the_columns(tmp_path, monkeypatch, seed):
         ("parquet", lambda path, table: parquet.write_table(table, path, row_group_size=90)),
     ],
 )
-def test_a_file_is_read_and_one_that_is_cut_is_named(tmp_path, monkeypatch, ending, write):
-    monkeypatch.setattr(formats, "MAX_ROWS", 70)
+def test_a_file_is_read_and_one_that_is_cut_is_named(tmp_path, ending, write):
     path = tmp_path / f"a.{ending}"
     write(path, ONE)
     np.testing.assert_array_equal(read(path, "a")[:, 0], ONE["a"])
     path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(FileError, match=rf"a\.{ending}: .*damaged"):
+    with pytest.raises(ValueError, match=rf"a\.{ending}: .*damaged"):
         read(path, "a")
 
 
@@ -111,10 +107,12 @@ def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
     path = tmp_path / "a.parquet"
     parquet.write_table(ONE.rename_columns(["size", "grade"]), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"size", b"s\xe7ze"))
-    with pytest.raises(FileError, match=r"a\.parquet: not a Parquet file, or damaged or truncated"):
+    with pytest.raises(
+        ValueError, match=r"a\.parquet: not a Parquet file, or damaged or truncated"
+    ):
         stream(path)
     parquet.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), path)
-    with pytest.raises(FileError, match="more than one column is named 'a'; rename one of them"):
+    with pytest.raises(ValueError, match="more than one column is named 'a'; rename one of them"):
         stream(path)
 
 
@@ -153,15 +151,13 @@ def test_words_that_are_not_utf8_are_refused(tmp_path, form):
     else:
         write_arrow(path, table)
     path.write_bytes(path.read_bytes().replace(b"word 77", b"word \xff7"))
-    with pytest.raises(FileError, match=rf"a\.{path.suffix[1:]}: .*(?i:utf-?8)"):
+    with pytest.raises(ValueError, match=rf"a\.{path.suffix[1:]}: .*(?i:utf-?8)"):
         list(stream(path, features=["a", "w"], keep=["w"]))
 
 
-def test_rows_with_long_words_are_read_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("ordspan.tables.reading.ROWS_AT_ONCE", 1 << 20)
+def test_rows_with_long_words_are_read_few_at_a_time(tmp_path):
     words = [chr(97 + i % 26) * 40_000 + str(i) for i in range(1000)]
     parquet.write_table(pa.table({"w": words, "a": range(1000)}), tmp_path / "a.parquet")
     batches = stream(tmp_path / "a.parquet", features=["a"], keep=["w"])
     sizes = [batch.kept.estimated_size() for batch in batches]
-    assert max(sizes) <= 1.1 * formats.LONG_BYTES
-    assert sum(sizes) > formats.LONG_BYTES
+    assert max(sizes) < 20e6 < sum(sizes)
