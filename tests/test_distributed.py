@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 import dask
 import dask.array as da
@@ -298,22 +298,6 @@ def test_a_block_that_raises_is_named_and_no_fault_of_the_cluster(threads, error
 
     with pytest.raises(ValueError, match=rf"^block 3: {error.__name__}: of its own"):
         fit(threads, clone(KNOWN), at_block(3, fail), lazy(Y), rounds=1)
-
-
-def test_dask_repeats_what_fails_now_and_then(threads, tmp_path):
-    def flaky(block, flag):
-        try:
-            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return block
-        raise OSError("try again")
-
-    for retries in (0, 1):
-        flag = str(tmp_path / str(retries))
-        with dask.annotate(retries=retries):
-            rows = made_by(flaky, flag=flag)
-        with pytest.raises(ValueError, match="try again") if not retries else nullcontext():
-            fit(threads, OrdinalPA(), rows, lazy(Y), rounds=1)
 
 
 @pytest.fixture

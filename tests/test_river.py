@@ -1,6 +1,5 @@
 """The River adapter: River's own checks, the learner behind it to the bit, and bad input."""
 
-import copy
 import functools
 import pickle
 import random
@@ -238,20 +237,6 @@ def test_a_frame_may_hold_numbers_of_any_kind():
     for x, y in zip(X.to_dict("records"), [1, 2], strict=True):
         one.learn_one(x, y)
     assert state(many) == state(one)
-
-
-@each_model
-def test_copies_go_on_alike_and_a_clone_starts_anew(name):
-    model = taught(name, 100)
-    pickled, copied = pickle.loads(state(model)), copy.deepcopy(model)
-    for x, y in examples()[100:]:
-        for each in (model, pickled, copied):
-            each.learn_one(x, y)
-    assert model.weights == pickled.weights == copied.weights
-    assert model.thresholds == pickled.thresholds == copied.thresholds
-    clone = model.clone()
-    assert clone._get_params() == model._get_params()
-    assert (clone.weights, clone.grades) == ({}, [])
 
 
 # -- the metric ----------------------------------------------------------------------------------

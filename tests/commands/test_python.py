@@ -1,19 +1,13 @@
 """The functions for files in Python are the commands, under other names."""
 
 import inspect
-from dataclasses import dataclass
 
 import pandas as pd
 import pytest
-import typer
 from files_to_train import make_rows, write_rows
-from typer.testing import CliRunner
 
 import ordspan
 from ordspan import stream
-from ordspan.cli.app import command
-from ordspan.commands.jobs import TrainJob, option
-from ordspan.commands.python import with_options
 from tables import said, summary
 
 X, GRADES = make_rows(300)
@@ -68,21 +62,6 @@ def test_names_of_the_command_line_are_known_in_python_and_the_other_way_round(p
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     ordspan.predict_files(path, tmp_path / "a", tmp_path / "a.csv", range=0.9)
     assert ",lower,upper," in (tmp_path / "a.csv").read_text()
-
-
-def test_a_new_option_is_one_new_field():
-    @dataclass(frozen=True)
-    class Shiny(TrainJob):
-        sparkle_count: int = option("How many sparkles.", 3, least=1)
-
-    shop = typer.Typer()
-    command(Shiny, "", to=shop)(lambda job, json: print(job.sparkle_count))
-    train = with_options(Shiny)(lambda job: job.sparkle_count)
-    words = ["a.csv", "--model", "m", "--sparkle-count"]
-    assert CliRunner().invoke(shop, [*words, "5"]).output == "5\n"
-    assert CliRunner().invoke(shop, [*words, "0"]).exit_code == 2
-    assert "How many sparkles." in CliRunner().invoke(shop, ["--help"]).output
-    assert (train("a.csv", "m"), train("a.csv", "m", sparkle_count=5)) == (3, 5)
 
 
 def test_what_would_be_wrong_is_refused(path, tmp_path):

@@ -162,12 +162,6 @@ def test_python_takes_an_address_or_a_client_and_gives_the_model_of_the_command(
         ordspan.train_files(paths, tmp_path / "d", dask=True, **settings)
 
 
-def test_a_scheduler_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("ordspan.commands.train_dask.CONNECT_SECONDS", 0.5)
-    nobody = said(*words(parts_in(tmp_path), tmp_path / "m", "--dask", "127.0.0.1:9"), code=1)
-    assert "no Dask scheduler answers at" in nobody
-
-
 @pytest.mark.slow
 def test_the_command_trains_on_the_processors_of_this_machine(tmp_path):
     said(*words(parts_in(tmp_path), tmp_path / "m", "--dask", "local", "--passes", 2))

@@ -7,8 +7,7 @@ import pytest
 from fake_results import EXTRA, MAIN, fake_results
 
 from ordspan.experiments.claims import count_verdicts, make_claims
-from ordspan.experiments.figures import LOOKS, look_of, make_panels, one_panel
-from ordspan.experiments.protocol import CITED_ALGORITHMS
+from ordspan.experiments.figures import make_panels, one_panel
 from ordspan.experiments.report import report_page
 from ordspan.experiments.results import Cell
 from standalone import check_stands_alone, try_page
@@ -67,17 +66,6 @@ def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two, fir
     assert set(lines) == {f"{name}, {labels}%" for name in MAIN[:3] for labels in (50, 75)}
     sums = two.rows[Cell("mslr", 75, "PA-II")]["interval_error_sums"]
     np.testing.assert_allclose(lines["PA-II, 75%"].get_ydata(), (sums / two.trials).mean(axis=0))
-
-
-def test_dashes_mean_the_same_in_both_figures_and_differ_without_colours(first, second):
-    lines = curves_of(first["MSLR (50% partial labels)"])
-    for name, line in curves_of(second["MSLR (50% and 75% partial labels)"]).items():
-        algorithm, fraction = name.split(", ")
-        assert line._dash_pattern == lines[algorithm]._dash_pattern
-        assert (line.get_markerfacecolor() == "white") == (fraction == "75%")
-    names = (*MAIN, *CITED_ALGORITHMS, *EXTRA)
-    looks = {(look_of(name)["linestyle"], LOOKS[name.split()[0]][2]) for name in names}
-    assert len(looks) == len(names)
 
 
 def test_regret_shows_the_losses_the_fixed_ranker_and_the_bound(two):

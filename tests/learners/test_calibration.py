@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ordspan.core import calibration as core
-from ordspan.learners import Calibration, LinearLearner
+from ordspan.learners import Calibration
 
 
 def fit(known, *stream):
@@ -43,18 +43,6 @@ def check_sound(known, scores=(-1e300, -1.0, 0.0, 1.0, 1e300)):
     assert (spans >= 1).all()
     assert (spans <= known.n_classes).all()
     assert core.why_unusable(known.state, known.n_classes) is None
-
-
-def test_pieces_of_a_stream_are_the_whole_to_the_bit():
-    stream = rows()
-    whole, parts, singles = (Calibration(4) for _ in range(3))
-    whole.observe(*stream)
-    for start in range(0, 400, 37):
-        parts.observe(*taken(stream, slice(start, start + 37)))
-    for row in zip(*(array.tolist() for array in stream), strict=True):
-        singles.observe_one(*row)
-    np.testing.assert_array_equal(parts.state, whole.state)
-    np.testing.assert_array_equal(singles.state, whole.state)
 
 
 def test_wide_open_labels_and_weights_of_zero_change_nothing():
@@ -184,17 +172,3 @@ def test_a_new_rank_leaves_the_chances_of_the_others_almost_as_they_were(rank):
     scores, lower, upper = rows(2000, seed=1)
     grown.observe(scores, lower + (lower >= rank), upper + (upper >= rank))
     check_sound(grown)
-
-
-def test_learning_returns_the_median_of_the_calibration_of_that_moment():
-    rng = np.random.default_rng(0)
-    X, order = rng.normal(size=(300, 3)), rng.permutation(300)
-    rank = 1 + np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.3 * rng.normal(size=300))
-    learner, known = LinearLearner(3, 4), Calibration(4)
-    found = learner.learn_many(X, rank, order=order, predict=True, calibration=known)
-    twin, steady = LinearLearner(3, 4), Calibration(4)
-    for i in order:
-        assert found[i] == steady.predict(twin.latent(X[[i]]))[0]
-        twin.learn_many(X[[i]], rank[[i]], calibration=steady)
-    np.testing.assert_array_equal(known.state, steady.state)
-    assert learner.learn_many(X, rank, calibration=known) is None

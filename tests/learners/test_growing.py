@@ -86,10 +86,3 @@ def test_what_cannot_grow_is_refused():
             kind(NARROW, K).with_rank(1)
     with pytest.raises(TypeError, match="KernelLearner keeps no weights by column"):
         KernelLearner(NARROW, K).with_features(WIDE)
-
-
-def test_a_learner_without_weights_refuses_to_score_by_columns():
-    learner = KernelLearner(NARROW, K)
-    learner.learn_one(np.ones(NARROW), 2)
-    with pytest.raises(TypeError, match="KernelLearner keeps no weights by column"):
-        learner.latent_one(np.ones(1), np.zeros(1, dtype=np.int64))

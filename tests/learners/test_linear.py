@@ -89,14 +89,6 @@ def test_row_by_row_is_all_at_once_and_returns_the_prediction_just_before(name, 
 
 
 @each_learner
-def test_blocks_are_all_at_once_to_the_bit(name):
-    learner = make_learner(name, D, K)
-    parts = [slice(0, 1), slice(1, 100), slice(100, 100), slice(100, 240)]
-    predicted = [learner.learn_many(X[p], LOWER[p], UPPER[p], predict=True) for p in parts]
-    assert_same((learner.state, np.concatenate(predicted)), learned(name, X, LOWER, UPPER))
-
-
-@each_learner
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
 def test_an_order_is_a_permutation_of_the_rows_to_the_bit(name, layout):
     rng = np.random.default_rng(4)
@@ -141,24 +133,6 @@ def test_a_wide_open_interval_changes_nothing(name):
     assert learner.model.weights.tobytes() == weights.tobytes()
     assert learner.model.edges.tobytes() == thresholds.tobytes()
     assert learner.n_trials == 2 * len(X)
-
-
-@each_learner
-def test_the_state_is_all_that_a_learner_knows(name):
-    learner, heir = make_learner(name, D, K), make_learner(name, D, K)
-    learner.learn_many(X[:100], LOWER[:100], UPPER[:100])
-    heir.restore(learner.state)
-    for one in (learner, heir):
-        one.learn_many(X[100:], LOWER[100:], UPPER[100:])
-    assert learner.state.tobytes() == heir.state.tobytes()
-
-
-@pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
-def test_a_strange_state_is_refused(kind):
-    others = [kind(D, K, "PA"), kind(D, K, C=0.2), kind(D, K + 1), kind(D, K, average=True)]
-    for other in [*others, LinearLearner(D + 1, K), LinearLearner(D - 1, K + 1)]:
-        with pytest.raises(ValueError, match="another kind or shape"):
-            kind(D, K).restore(other.state)
 
 
 # -- bad input -----------------------------------------------------------------------------------
