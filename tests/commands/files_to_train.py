@@ -1,26 +1,11 @@
 """The same rows in every format, for tests that train from files."""
 
-from importlib import import_module
-
 import numpy as np
 import pyarrow as pa
 
 from tables import write_table
 
 FORMATS = ("csv", "csv.gz", "parquet", "txt", "jsonl")
-SMALL = {
-    "ordspan.tables.text.BLOCK_BYTES": 10_000,
-    "ordspan.tables.formats.MAX_ROWS": 300,
-    "ordspan.tables.reading.ROWS_AT_ONCE": 300,
-}
-"""Sizes by which small files have many blocks, parts and windows."""
-
-
-def read_in_small_parts(setattr=setattr):
-    """Read files as if they were large."""
-    for name, value in SMALL.items():
-        module, _, constant = name.rpartition(".")
-        setattr(import_module(module), constant, value)
 
 
 def make_rows(n_rows, seed=0):
@@ -31,12 +16,14 @@ def make_rows(n_rows, seed=0):
     return X, np.digitize(score, [-1, 0, 1]) + 1
 
 
-def write_rows(folder, ending, X, grades):
-    """A file of the rows; its path."""
+def write_rows(folder, ending, X, grades, note=0):
+    """A file of the rows; its path. With a note of many letters a file has several blocks."""
     path = folder / f"rows.{ending}"
     if ending != "txt":
         columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+        columns |= {"note": ["x" * note] * len(X)} if note else {}
         return write_table(pa.table(columns | {"grade": grades}), path)
     cells = [" ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) for row in X.tolist()]
+    cells = [f"{row} # {'x' * note}" for row in cells] if note else cells
     path.write_text("".join(f"{y} {row}\n" for y, row in zip(grades, cells, strict=True)))
     return path

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 from contextlib import contextmanager
 from functools import cache
@@ -35,6 +36,12 @@ def said(*words, code=0, **more):
     assert isinstance(answer.exception, SystemExit | None), answer.exception
     assert answer.exit_code == code, answer.output
     return answer.output
+
+
+def example(name):
+    """The example of a command's help, whatever lines it is broken into."""
+    shown = " ".join(said(name, "--help").split())
+    return shlex.split(shown.partition("Example: ordspan ")[2])
 
 
 def summary(*words, **more):

@@ -1,16 +1,8 @@
 """The help of the commands for files: examples that work when pasted, and completion."""
 
-import shlex
-
-from commands.tables import ratings, said, write_table
+from commands.tables import example, ratings, said, write_table
 
 IN_ORDER = ["train", "predict", "evaluate", "info", "export"]
-
-
-def example(name):
-    """The example of a command's help, whatever lines it is broken into."""
-    shown = " ".join(said(name, "--help").split())
-    return shlex.split(shown.partition("Example: ordspan ")[2])
 
 
 def test_the_examples_of_the_help_work_one_after_the_other(tmp_path, monkeypatch):
@@ -24,9 +16,3 @@ def test_the_examples_of_the_help_work_one_after_the_other(tmp_path, monkeypatch
         said(name, code=2)
     written = {"ratings.csv", "new.csv", "ratings.ordspan", "graded.csv", "ratings.onnx"}
     assert {path.name for path in tmp_path.iterdir()} == written
-
-
-def test_shells_can_complete():
-    shown = said("--help")
-    assert "--install-completion" in shown
-    assert "--show-completion" in shown

@@ -1,7 +1,7 @@
 """Only what ordspan wrote is replaced, and only if told; names that cannot be right are refused."""
 
 import os
-import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,9 +54,6 @@ def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
 
 
 def test_a_lack_of_memory_ends_in_a_sentence(model, tmp_path, monkeypatch, capfd):
-    def fail(*_, **__):
-        raise MemoryError
-
-    monkeypatch.setattr(sys.modules["ordspan.cli.app"], "say", fail)
+    monkeypatch.setattr("typer.echo", Mock(side_effect=MemoryError))
     said("predict", tmp_path / "none.csv", "--model", model, code=1)
     assert capfd.readouterr().err == "error: not enough memory\n"

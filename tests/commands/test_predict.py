@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from commands.files_to_train import read_in_small_parts
 from commands.tables import (
     FEATURES,
     GRADES,
@@ -98,7 +97,7 @@ def test_a_spreadsheet_holds_the_rows_and_runs_no_formula(model, new, tmp_path):
     pd.testing.assert_frame_equal(as_csv, as_excel, rtol=1e-14)
 
 
-def test_the_same_rows_give_the_same_bytes_however_they_are_read(model, new, tmp_path, monkeypatch):
+def test_the_same_rows_give_the_same_bytes_however_they_are_read(model, new, tmp_path):
     words, out = ["--model", model, "--keep", "town,id"], tmp_path / "out.csv"
     printed = ask("predict", new, *words, "--out", out)
     assert (printed.stdout, "200 rows" in printed.stderr) == ("", True)
@@ -109,8 +108,6 @@ def test_the_same_rows_give_the_same_bytes_however_they_are_read(model, new, tmp
         assert (printed.stdout_bytes, printed.stderr) == (out.read_bytes(), "")
     piped = ask("predict", "-", "--format", "csv", *words, input=new.read_bytes())
     assert piped.stdout_bytes == ask("predict", new, *words, "--out", "-").stdout_bytes
-    read_in_small_parts(monkeypatch.setattr)
-    assert ask("predict", new, *words).stdout_bytes == out.read_bytes()
 
 
 def test_several_files_follow_each_other_and_where_names_each_row(model, new, tmp_path):

@@ -23,10 +23,6 @@ FILES = {
     "renamed.csv": "Size,age\n1,2\n",
     "others.csv": "x,y\n1,2\n",
     "word.csv": "size,age\n1,2\n1,old\n",
-    "gap.csv": "size,age\n1,2\n1,\n",
-    "short.csv": "size,age\n1,2\n1\n",
-    "long.csv": "size,age\n1,2,3\n",
-    "latin.csv": b"size,age\n1,2\n1,\xe9\n",
     "mine.checkpoint": "my own",
     "results.txt": "my own",
 }
@@ -37,11 +33,8 @@ def folder(tmp_path_factory):
     """Files and models, good and bad."""
     folder = tmp_path_factory.mktemp("refusals")
     for name, content in FILES.items():
-        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / name).write_text(content)
     write_table(ratings(), folder / "rows.csv")
-    for ending in ("csv.gz", "parquet"):
-        path = write_table(ratings(), folder / f"cut.{ending}")
-        path.write_bytes(path.read_bytes()[:-200])
     third = np.where(np.arange(300) % 3, ratings()["grade"].to_pylist(), "none")
     write_table(ratings().set_column(4, "grade", [third]), folder / "third.csv")
     trained(folder, "--drop", "town")
@@ -76,11 +69,9 @@ KERNEL = "holds an estimator (KernelOrdinalPA) without feature weights: kernel m
 ONLY_PA = "Dask supports only the learner pa"
 REFUSED = [
     (f"{TRAIN} --label x9", "no column 'x9'"),
-    (f"{TRAIN} --label Grade", "; did you mean 'grade'?"),
     (f"{TRAIN} --grades low,mid", "is not among"),
     (f"{TRAIN} --C -1", "C must be a finite number above 0"),
     (f"{TRAIN} --learner kernel --gamma wide", "distance, scale, auto or a number, got 'wide'"),
-    (f"{TRAIN} --features size,a,b", "no columns 'a', 'b'; the columns are id, size"),
     (f"{TRAIN} no-size.csv --features size", "no-size.csv: no column 'size'; the columns are age"),
     (f"{TRAIN} --budget 3", "the learner pa has no parameter budget; it has variant"),
     (f"{TRAIN} --learner svm --variant PA", "the learner svm has no parameter variant"),
@@ -115,15 +106,8 @@ REFUSED = [
     (f"predict renamed.csv {STRICT}", "did you mean 'Size'?"),
     (f"predict others.csv {STRICT}", "no columns 'size', 'age', which the model"),
     (f"predict others.csv {STRICT}", "the columns are x, y"),
-    (f"predict word.csv {STRICT}", "word.csv, row 2: column 'age' holds 'old', not a number"),
-    (f"predict gap.csv {STRICT}", "gap.csv, row 2: column 'age' is empty or NaN"),
-    (f"predict short.csv {STRICT}", "short.csv, row 2: column 'age' is empty or NaN"),
-    (f"predict long.csv {STRICT}", "row 1: more fields than the 2 of the header, from '3' on"),
-    (f"predict latin.csv {STRICT}", "row 2: column 'age' holds '\ufffd', not a number"),
     (f"predict empty.csv {STRICT}", "empty.csv: the file is empty"),
     (f"predict header.csv {STRICT}", "no row to predict; does it contain only a header?"),
-    ("predict cut.csv.gz --model model --out out.csv", "truncated"),
-    ("predict cut.parquet --model model --out out.csv", "truncated"),
     (f"{PREDICT} --out none/out.csv", "none: no such folder; create it first"),
     (f"{PREDICT} --out out.txt", "out.txt: unknown file extension '.txt'; choose .csv or .parquet"),
     (f"{PREDICT} --out rows.csv", "rows.csv is an input of this command; write to another file"),
@@ -132,7 +116,6 @@ REFUSED = [
     (f"{PREDICT} --keep rank", "cannot keep the column 'rank': predictions have"),
     (f"{PREDICT} --where --keep row", "cannot keep the column 'row'"),
     (f"{PREDICT} --keep ID", "no column 'ID', which keep= (--keep) asks for; the columns are id, "),
-    (f"{PREDICT} --keep twon", "; did you mean 'town'?"),
     (f"{PREDICT} --model none", "none: no such model file; ordspan train writes one"),
     (f"{PREDICT} --model folder.csv", "folder.csv is a folder; give the name of a model file"),
     (f"{PREDICT} --model rows.csv", "rows.csv is not an ordspan model file"),
@@ -146,7 +129,6 @@ REFUSED = [
     (f"{EVALUATE} --html model", "choose .html or .htm"),
     (f"{EVALUATE} --group q", "no column 'q'; the columns are id, size"),
     (f"{EVALUATE} --label x", "no column 'x'; the columns are id, size"),
-    (f"{EVALUATE} --label grad", "; did you mean 'grade'?"),
     (f"{EVALUATE} --label a --lower b", "give either a label"),
     (f"{EVALUATE} --lower size --upper size", "lower and upper are both column 'size'"),
     (f"{EVALUATE} --model sparse", "rows.csv: the model needs svmlight rows, as in training"),

@@ -83,22 +83,18 @@ import signal, sys
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "polars":
+        if name == "MODULE":
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
 """
-INTERRUPTED_START = """
-import signal
-import ordspan.__main__
-ordspan.__main__.run_app = lambda: signal.raise_signal(signal.SIGINT)
-"""
 
 
 @POSIX
-@pytest.mark.parametrize("code", [INTERRUPTED_IMPORT, INTERRUPTED_START])
-def test_ctrl_c_before_the_work_begins_leaves_no_traceback(rows, tmp_path, code):
-    answer = run("train", rows, *TRAIN, "--model", tmp_path / "m", code=code + COMMAND)
+@pytest.mark.parametrize("module", ["ordspan.cli", "typer", "polars"])
+def test_ctrl_c_before_the_work_begins_leaves_no_traceback(rows, tmp_path, module):
+    code = INTERRUPTED_IMPORT.replace("MODULE", module) + COMMAND
+    answer = run("train", rows, *TRAIN, "--model", tmp_path / "m", code=code)
     assert (answer.returncode, answer.stderr) == (130, "\nstopped.\n")
 
 

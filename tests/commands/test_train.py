@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from files_to_train import FORMATS, make_rows, read_in_small_parts, write_rows
+from files_to_train import FORMATS, make_rows, write_rows
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import processes
-from commands.tables import said, stopped, summary
+from commands.tables import check_resumes, machine_of, said, stopped, summary
 from fuzz.train_kills import train_and_kill
 from ordspan import KernelOrdinalPA, OrdinalPA, OrdinalSVM, load
 
@@ -40,16 +40,11 @@ def path(tmp_path):
     return write_rows(tmp_path, "csv", X, GRADES)
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    read_in_small_parts(monkeypatch.setattr)
-
-
 # -- the same as in memory -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
-def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant, small_parts):
+def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant):
     words = ["--variant", variant, "--C", 0.5, "--no-standardise"]
     found = summary(*words_for(path), *words)
     expected = OrdinalPA(variant, 0.5, classes=CLASSES).partial_fit(X, GRADES)
@@ -57,16 +52,6 @@ def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant, small_pa
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert (found["rows"], found["updates"]) == (4000, expected.n_updates_)
-
-
-def test_numbers_are_standardised_by_the_whole_file(path):
-    said(*words_for(path), "--no-balanced", "--no-average")
-    expected = OrdinalPA(balanced=False, average=False, classes=CLASSES)
-    expected.partial_fit((X - X.mean(axis=0)) / X.std(axis=0), GRADES)
-    model = load(path.with_name("m"))
-    np.testing.assert_allclose(model.estimator.coef_, expected.coef_, rtol=1e-9)
-    scores = expected.latent((X - X.mean(0)) / X.std(0))
-    np.testing.assert_allclose(model.latent(TABLE[NAMES]), scores, rtol=1e-9, atol=1e-9)
 
 
 def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path):
@@ -93,7 +78,7 @@ def test_a_kernel_is_that_of_the_library(path):
     np.testing.assert_array_equal(trained.latent(X), expected.latent(X))
 
 
-def test_an_svm_is_fitted_to_all_rows(tmp_path, monkeypatch):
+def test_an_svm_is_fitted_to_all_rows(tmp_path):
     rows = ((X - X.mean(axis=0)) / X.std(axis=0)).round(3)
     path = write_rows(tmp_path, "csv", rows, GRADES)
     words = ["--learner", "svm", "--C", 0.5, "--no-standardise"]
@@ -102,8 +87,8 @@ def test_an_svm_is_fitted_to_all_rows(tmp_path, monkeypatch):
     np.testing.assert_array_equal(load(tmp_path / "m").estimator.coef_, expected.coef_)
     error = np.abs(expected.predict(rows) - GRADES).mean()
     assert found["fitted_mae"] == pytest.approx(error, rel=1e-12)
-    monkeypatch.setattr("ordspan.tables.rows.memory_limit", lambda: 1000.0)
-    refused = said(*words_for(path, "n"), "--learner", "svm", code=1)
+    with machine_of(8192):
+        refused = said(*words_for(path, "n"), "--learner", "svm", code=1)
     assert "the svm needs all rows in memory, which would take about 0.0 GB" in refused
 
 
@@ -111,7 +96,16 @@ def test_an_svm_is_fitted_to_all_rows(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending, small_parts):
+def test_a_run_on_a_file_of_several_blocks_goes_on_to_the_same_bytes(tmp_path, ending):
+    """Stopped within the second block of text, or within a group of rows."""
+    path = write_rows(tmp_path, ending, *make_rows(10_000), note=1000)
+    words = [*words_for(path)[:-2], "--no-shuffle", "--checkpoint-every", 3000]
+    words += ["--drop", "note"] if ending != "txt" else []
+    check_resumes(tmp_path, *words, checkpoints=3)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending):
     path = write_rows(tmp_path, ending, X[BY_GRADE], GRADES[BY_GRADE])
     found = summary(*words_for(path), *ALL_ROWS, "--no-standardise")
     assert found["shuffled"]
@@ -120,7 +114,7 @@ def test_a_sorted_file_is_learned_in_random_order_each_row_once(tmp_path, ending
     np.testing.assert_array_equal(np.sort(learned, axis=0), np.sort(X, axis=0))
 
 
-def test_the_order_is_kept_where_told_and_the_seed_decides_a_random_one(path, small_parts):
+def test_the_order_is_kept_where_told_and_the_seed_decides_a_random_one(path):
     write_rows(path.parent, "csv", X[BY_GRADE], GRADES[BY_GRADE])
     notes = summary(*words_for(path, "kept"), "--no-shuffle", "--no-standardise")["notes"]
     assert any("alike in their labels: they are learned in that order, as" in n for n in notes)
@@ -156,7 +150,7 @@ def test_rows_that_are_held_out_are_evaluated_and_not_learned(path):
     ("order", "ending"),
     [*product([*ORDERS][:3], FORMATS), ("kernel", "csv")],
 )
-def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, order, small_parts):
+def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, order):
     """Stopped at the start, within a pass and between two, and again where it went on."""
     rows = BY_GRADE[::2] if order == "sorted" else np.arange(2000)
     path = write_rows(tmp_path, ending, X[rows], GRADES[rows])
@@ -173,20 +167,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, ending, order, small_
         (tmp_path / "m").unlink()
 
 
-def test_a_stop_while_held_out_rows_are_evaluated_loses_nothing(path, monkeypatch):
-    words = ["--hold-out", 0.1, "--checkpoint-every", 100_000]
-    said(*words_for(path, "whole"), *words)
-    with monkeypatch.context() as patch:
-        measure = "ordspan.commands.evaluate.measure_probabilities"
-        patch.setattr(measure, lambda *_: signal.raise_signal(signal.SIGINT))
-        said(*words_for(path), *words, code=130)
-    whole, left = (load(path.with_name(name)).training for name in ("whole", "m.checkpoint"))
-    assert left["rows"] == whole["rows"]
-    said(*words_for(path), *words, "--resume")
-    assert path.with_name("m").read_bytes() == path.with_name("whole").read_bytes()
-
-
-def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(path, small_parts):
+def test_skipped_rows_are_counted_once_however_often_a_run_is_stopped(path):
     lines = path.read_text().splitlines(keepends=True)
     lines[100:4000:100] = ["x,1,1,1\n", "1,1,1,9\n", "1,1,1,1,1\n"] * 13
     lines[1000:3000] = ["1,1,1,9\n"] * 2000  # whole blocks of them
@@ -218,7 +199,7 @@ def test_kills_lose_nothing(tmp_path, ending, order):
 
 
 @pytest.mark.parametrize("again", [[], ["--resume"]])
-def test_rows_that_a_kill_has_left_are_removed_or_written_anew(path, again, small_parts):
+def test_rows_that_a_kill_has_left_are_removed_or_written_anew(path, again):
     """Rows may be incomplete after a kill, and those of another run are of no use."""
     words, left = ["--passes", 3, "--checkpoint-every", 1000], path.with_name("m.rows")
     said(*words_for(path, "whole"), *words)
@@ -235,14 +216,14 @@ def test_rows_that_a_kill_has_left_are_removed_or_written_anew(path, again, smal
     assert not left.exists()
 
 
-def test_a_lack_of_space_for_rows_read_again_is_told_before(path, monkeypatch, small_parts):
-    full = SimpleNamespace(free=10_000)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
-    refused = said(*words_for(path), "--passes", 2, code=1)
+def test_a_lack_of_space_for_rows_read_again_is_told_before(tmp_path, monkeypatch):
+    path = write_rows(tmp_path, "csv", *make_rows(10_000), note=1000)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10_000))
+    refused = said(*words_for(path), "--drop", "note", "--passes", 2, code=1)
     assert "rows that are read more than once" in refused
     assert "write the model to another disk, or make one pass over unsorted rows" in refused
-    assert [file.name for file in path.parent.iterdir()] == ["rows.csv"]
-    said(*words_for(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
+    said(*words_for(path), "--drop", "note")
 
 
 @POSIX

@@ -50,10 +50,3 @@ def test_any_text_is_split_as_by_the_regular_expression_and_hashed_as_by_the_twi
     assert split == [naive.tokens(cell) for cell in lowered]
     expected = [naive.sentence_features(cell, 7, bits) for cell in cells]
     np.testing.assert_allclose(dense(cells, bits), np.reshape(expected, (-1, 2**bits)), rtol=1e-12)
-
-
-def test_words_and_pairs_stand_where_they_are_hashed():
-    terms = ["good", "not good", "!! :)", "l'été", "好 吃"]
-    places = sentences.term_places(*laid_out(terms), np.uint64(7), 16)
-    split = [tuple(naive.tokens(term)) for term in terms]
-    assert places.tolist() == [naive.place(t if len(t) > 1 else t[0], 7, 16) for t in split]

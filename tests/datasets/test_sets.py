@@ -2,48 +2,6 @@ import numpy as np
 import pytest
 
 from ordspan import datasets
-from ordspan.datasets.sets import (
-    ABALONE_EDGES,
-    CALIFORNIA_EDGES,
-    PARKINSON_EDGES,
-    bin_ranks,
-    standardise,
-)
-
-# ---- bins and scales -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("edges", "values", "ranks"),
-    [
-        (
-            CALIFORNIA_EDGES,
-            [1, 14999, 100000, 100001, 200000, 200001, 300000, 300001, 400000, 400001, 500001],
-            [1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5],
-        ),
-        (ABALONE_EDGES, [1, 7, 8, 9, 10, 12, 13, 29], [1, 1, 2, 2, 3, 3, 4, 4]),
-        (
-            PARKINSON_EDGES,
-            [7, 17, 17.999, 18, 27.5, 28, 37.999, 38, 54.992],
-            [1, 1, 1, 2, 2, 3, 3, 4, 4],
-        ),
-    ],
-)
-def test_classes_begin_and_end_where_the_paper_says(edges, values, ranks):
-    np.testing.assert_array_equal(bin_ranks(values, edges), ranks)
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e300])
-def test_columns_get_mean_0_and_variance_1_and_a_constant_one_zeros(value):
-    X = np.random.default_rng(0).normal(5e6, 3, size=(1000, 4))
-    X[:, 0] = value
-    standardise(X)
-    assert (X[:, 0] == 0).all()
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(X[:, 1:].std(axis=0), 1)
-
-
-# ---- the sets as they are --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -89,9 +47,6 @@ def test_parkinson_never_shows_the_target_and_the_rest_by_choice():
         assert dataset.X.shape == (5875, 19 + len(added))
         assert set(dataset.feature_names) - plain == added
     assert "total_UPDRS" not in dataset.feature_names
-
-
-# ---- names and choices -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

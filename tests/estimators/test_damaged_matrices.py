@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, load, train_files
@@ -94,29 +92,3 @@ def test_other_formats_are_checked_before_scipy_converts_them(kind, name, change
     for lists.rows[0][0] in (10**9, -5):
         with pytest.raises(ValueError, match="damaged LIL matrix"):
             LinearLearner(3, 2).predict_many(lists)
-
-
-@given(
-    starts=st.lists(st.integers(-1, 4) | st.sampled_from([-(2**31), 2**31 - 1]), max_size=4),
-    columns=st.lists(st.integers(-1, 3) | st.just(10**6), max_size=4),
-    n_values=st.integers(0, 5),
-    index=st.sampled_from(["i4", "i8", ">i4", "u8"]),
-)
-@pytest.mark.filterwarnings("ignore:.*non-integer dtype")
-def test_any_arrays_are_read_by_the_definition_or_refused(starts, columns, n_values, index):
-    starts = [0, *starts]
-    matrix = sp.csr_array((len(starts) - 1, 3))
-    matrix.indptr, matrix.indices = (np.array(a).astype(index) for a in (starts, columns))
-    matrix.data = np.arange(1.0, n_values + 1)
-    matrix.has_canonical_format = True
-    learner = LinearLearner(3, 3)
-    learner.model.weights[:] = 1.0, 10.0, 100.0
-    try:
-        scores = learner.latent(matrix)
-    except ValueError:
-        return
-    assert starts == sorted(starts)
-    assert starts[-1] <= len(columns) == n_values
-    for row, score in enumerate(scores):
-        entries = range(starts[row], starts[row + 1])
-        assert score == sum((place + 1) * 10 ** columns[place] for place in entries)

@@ -45,11 +45,3 @@ def test_parameters_set_anew_count_from_the_next_batch_on():
         with pytest.raises(ValueError, match="kernel, gamma, degree and coef0 cannot change"):
             copy(model).set_params(**changed).partial_fit(X, Y)
     np.testing.assert_array_equal(model.learner_.state, before)
-
-
-def test_a_score_that_overflows_is_refused_with_its_row():
-    model = KernelOrdinalPA(kernel="linear", random_state=0).fit(X, Y)
-    model.learner_.dual[0] = 1e308
-    rows = np.array([np.zeros(4), np.full(4, 99.0)])
-    with pytest.raises(ValueError, match="row 1: the score of the row overflows"):
-        model.predict(rows)

@@ -20,6 +20,7 @@ import processes
 
 KILLS = int(os.environ.get("ORDSPAN_KILLS", "2"))
 FORMATS = ("csv", "quoted.csv", "csv.gz", "jsonl", "parquet", "svm")
+INTERRUPTED = 130  # the exit code after Ctrl-C
 ROWS = {"pa": 300_000, "kernel": 15_000}
 """Rows of all passes together: about a second of learning."""
 
@@ -67,13 +68,14 @@ def train_and_kill(rng, folder: Path, words: list, killed: list[str]) -> None:
 
 
 def kill(rng, folder: Path, words: list, seconds: float) -> str | None:
-    """Start a training and kill it; when, or None if it ended before.
+    """Start a training and kill it, or press Ctrl-C; when, or None if it ended before.
 
     Half of the kills wait for the next change in the folder, as moments between the steps of
     writing a file are short.
     """
     moment, waits = rng.uniform(0.3, 1.0) * seconds, bool(rng.integers(2))
     pause = rng.uniform(0, 0.003)
+    number = rng.choice([signal.SIGKILL, signal.SIGINT], p=[0.8, 0.2])
     with started_in(folder, words) as process:
         try:
             process.wait(moment)
@@ -82,12 +84,13 @@ def kill(rng, folder: Path, words: list, seconds: float) -> str | None:
             while waits and process.poll() is None and state(folder) == before:
                 time.sleep(0.0002)
             time.sleep(pause)
-            process.kill()
+            process.send_signal(number)
         printed = process.stderr.read()
-    assert process.returncode in (0, -signal.SIGKILL), printed
+    assert process.returncode in (0, -signal.SIGKILL, INTERRUPTED), printed
     if process.returncode == 0:
         return None
-    return f"after {moment:.2f} s" + " and a change" * waits
+    how = " by Ctrl-C" * (number == signal.SIGINT) + " and a change" * waits
+    return f"after {moment:.2f} s{how}"
 
 
 def finish(folder: Path, *words) -> float:

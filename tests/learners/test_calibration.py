@@ -63,17 +63,6 @@ def test_wide_open_labels_and_weights_of_zero_change_nothing():
     np.testing.assert_array_equal(fit(Calibration(4), *idle).state, fitted.state)
 
 
-def test_only_the_ratio_of_weights_counts():
-    stream = rows()
-    weight = 2.0 ** np.random.default_rng(0).integers(-2, 3, 400)
-    for learn in (Calibration.observe, fit):
-        one, other = Calibration(4), Calibration(4)
-        learn(one, *stream, weight)
-        learn(other, *stream, 2.0**-40 * weight)
-        np.testing.assert_array_equal(one.cuts, other.cuts)
-        np.testing.assert_array_equal(one.reach, other.reach)
-
-
 def test_a_stream_goes_on_from_a_fit_and_from_a_reach_without_end():
     stream = rows()
     known = fit(Calibration(4), *taken(stream, slice(0, 20)))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba.core.event import install_timer
 
 from ordspan.learners import KernelLearner, LinearLearner, PRankLearner
 from steps import VARIANTS, make_learner, stream
@@ -280,19 +279,3 @@ def test_a_score_that_overflows_is_refused_not_read_beyond_the_thresholds():
 
 
 # -- rows as they come ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_read_only_rows_are_not_changed_and_compile_nothing(kind):
-    free, locked = kind(X), kind(X.copy())
-    arrays = [locked] if kind is np.asarray else [locked.data, locked.indices, locked.indptr]
-    for array in arrays:
-        array.setflags(write=False)
-    learners = [LinearLearner(D, K) for _ in range(2)]
-    learners[0].learn_many(free, LOWER)
-    before, compiled = [array.tobytes() for array in arrays], []
-    with install_timer("numba:compile", compiled.append):
-        learners[1].learn_many(locked, LOWER)
-    assert compiled == []
-    assert [array.tobytes() for array in arrays] == before
-    np.testing.assert_array_equal(learners[1].weights, learners[0].weights)

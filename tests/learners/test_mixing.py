@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from examples import graded
 
-from ordspan.core.state import LOG_COUNT, LOG_SUM, SCALE, model_view
+from ordspan.core.state import model_view
 from ordspan.distributed.mixing import mix
 from ordspan.learners import LinearLearner
 from steps import make_learner
@@ -13,7 +13,6 @@ X, Y, SPANS = graded(n=300)
 CUTS = [70, 71, 200]
 SHARES = (np.diff([0, *CUTS, 300]) / 300).tolist()
 PIECES = list(zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True))
-MIXED = ["PA-I", "PA averaged", "PA-II averaged balanced", "PRank", "perceptron", "MC-PA-I"]
 
 
 def start_and_ends(name):
@@ -24,24 +23,6 @@ def start_and_ends(name):
     for end, (rows, spans) in zip(ends, PIECES, strict=True):
         end.learn_many(rows, *spans.T)
     return learner.state, [end.state for end in ends]
-
-
-@pytest.mark.parametrize("name", MIXED)
-def test_last_iterates_are_mixed_by_shares_and_counters_add_up(name):
-    start, ends = start_and_ends(name)
-    mixed = make_learner(name, 4, 4).restore(mix(start, ends, SHARES))
-    models, before = [model_view(end) for end in ends], model_view(start).counters
-    for name in ("weights", "edges"):
-        wanted = sum(s * getattr(model, name) for s, model in zip(SHARES, models, strict=True))
-        np.testing.assert_allclose(getattr(mixed.model, name), wanted, rtol=1e-12)
-    summed = before + sum(model.counters - before for model in models)
-    np.testing.assert_allclose(mixed.model.counters[:SCALE], summed[:SCALE], rtol=1e-12)
-    assert mixed.n_trials == 100 + 300
-    scale = np.exp(summed[LOG_SUM] / max(1.0, summed[LOG_COUNT]))
-    assert mixed.model.counters[SCALE] == pytest.approx(scale)
-    np.testing.assert_array_equal(mix(start, ends[:1], [1.0]), ends[0])
-    unmoved = mix(start, [start, start, start], [0.25, 0.5, 0.25])
-    np.testing.assert_allclose(unmoved, start, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("shares", [SHARES, [0.0, 1.0, 0.0, 0.0]])

@@ -1,11 +1,13 @@
 """Models of every kind, records for them to learn, and the service of one."""
 
 import shutil
+import socket
 import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -104,6 +106,23 @@ def serving(folder, model=None, every=EVERY, **options):
     with TestClient(make_app(engine, **options), base_url="http://127.0.0.1") as client:
         client.engine = engine
         yield client
+
+
+@contextmanager
+def visited(visit):
+    """Services that commands start are visited in this process, whatever their port, then ended."""
+    create = socket.create_server
+
+    def run(server, sockets):
+        address = f"http://localhost:{sockets[0].getsockname()[1]}"
+        with TestClient(server.config.app, base_url=address) as client:
+            visit(client)
+
+    with (
+        patch("uvicorn.Server.run", run),
+        patch("socket.create_server", lambda place, **how: create((place[0], 0), **how)),
+    ):
+        yield
 
 
 def refusal(folder, model=None, error=(OSError, ValueError)):

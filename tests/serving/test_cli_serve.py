@@ -5,16 +5,16 @@ import json
 import pytest
 
 from commands.tables import said
-from ordspan.serving import http
-from serving.served import empty, serving
+from serving.served import empty, serving, visited
 
 EMPTY = ("--grades", "1..5", "--columns", "a,b", "--text", "b")
 
 
 @pytest.fixture(autouse=True)
-def run_nothing(monkeypatch):
+def ended_at_once():
     """The command ends when it would begin to serve; `test_kills` lets it go on."""
-    monkeypatch.setattr(http, "run_server", lambda app, host, port, started: started("http://x"))
+    with visited(lambda client: None):
+        yield
 
 
 @pytest.mark.parametrize("secret", [True, False])

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands.tables import limited_room
 from serving.served import killed, learn, lessons, model_of, models_along, refusal, serving
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits and rights of POSIX")
@@ -131,16 +132,10 @@ def test_a_damaged_log_is_refused_and_left_alone(folder, words):
 @contextmanager
 def no_room_beyond(size):
     """No file of this process can grow beyond a size: what SQLite and Python see is real."""
-    import resource
-
     for kind in ("empty", "hashed"):
         models_along(kind, lessons(kind, 1))  # what is compiled is kept on disk too
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
+    with limited_room(size):
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @POSIX

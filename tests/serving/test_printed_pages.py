@@ -14,9 +14,8 @@ import polars as pl
 import pytest
 
 from commands.tables import ask
-from ordspan.serving import http
 from printed import ROOT, blocks
-from serving.served import TestClient
+from serving.served import visited
 
 
 def commands(block):
@@ -56,15 +55,9 @@ def rounded(value):
 def visits(monkeypatch, tmp_path):
     """What is done with each service that a command starts: functions of a client."""
     waiting = []
-
-    def run(app, host, port, started):
-        started(f"http://localhost:{port}")
-        with TestClient(app, base_url=f"http://localhost:{port}") as client:
-            waiting.pop(0)(client)
-
-    monkeypatch.setattr(http, "run_server", run)
     monkeypatch.chdir(tmp_path)
-    yield waiting
+    with visited(lambda client: waiting.pop(0)(client)):
+        yield waiting
     assert not waiting
 
 

@@ -45,20 +45,6 @@ def test_only_spaces_and_tabs_separate_numbers(tmp_path):
         list(stream(tmp_path / "a.txt", classes=[1, 2]))
 
 
-@pytest.mark.parametrize("walk", [parsing.read_lines, parsing.read_lines.py_func])
-def test_lines_become_the_arrays_of_a_csr_matrix(walk):
-    content = b"# about\n2 qid:7 1:0.5 3:-2 # tail\n\n0 2:1\r\n1\n"
-    grades, queries, starts = np.zeros(5), np.full(5, -1), np.zeros(6, np.int32)
-    columns, values, places = np.zeros(4, np.int32), np.zeros(4), np.zeros(9, np.int32)
-    data = np.frombuffer(content, dtype=np.uint8)
-    assert walk(data, 1, grades, queries, starts, columns, values, places) == 3
-    assert (grades[:3].tolist(), queries[:3].tolist()) == ([2, 0, 1], [7, -1, -1])
-    assert starts[:4].tolist() == [0, 2, 3, 3]
-    assert (columns[:3].tolist(), values[:3].tolist()) == ([0, 2, 1], [0.5, -2, 1])
-    assert content[places[1] :].startswith(b"-2 ")
-    assert content[places[len(values) + 1] :].startswith(b"0 2:1")
-
-
 def test_a_file_is_what_scikit_learn_reads(tmp_path):
     rng = np.random.default_rng(1)
     X = np.where(rng.random((500, 9)) < 0.4, rng.normal(size=(500, 9)), 0.0)

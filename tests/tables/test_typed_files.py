@@ -119,28 +119,6 @@ def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):
 WORDS = pa.table({"w": [f"word {i}" for i in range(200)], "a": np.arange(200.0) % 7})
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow"])
-@pytest.mark.parametrize("seed", range(3))
-def test_damage_is_refused_or_does_no_harm_to_the_number_of_rows(tmp_path, ending, seed):
-    rng, path = np.random.default_rng(seed), tmp_path / f"a.{ending}"
-    if ending == "parquet":
-        parquet.write_table(WORDS, path, row_group_size=70)
-    else:
-        write_arrow(path, WORDS, size=70)
-    whole, refused = path.read_bytes(), 0
-    for _ in range(60):
-        content = bytearray(whole)
-        for place in rng.integers(8, len(content) - 10, size=3).tolist():
-            content[place] = int(rng.integers(256))
-        path.write_bytes(content)
-        try:
-            rows = stream(path, features=["a"], text=["w"], keep=["w"], on_bad_row="skip")
-            assert sum(map(len, rows)) + rows.skipped <= 200
-        except ValueError:
-            refused += 1
-    assert 0 < refused < 60
-
-
 @pytest.mark.parametrize("form", ["parquet", "arrow", "category"])
 def test_words_that_are_not_utf8_are_refused(tmp_path, form):
     table, path = WORDS, tmp_path / f"a.{'parquet' if form == 'parquet' else 'arrow'}"

@@ -59,16 +59,6 @@ def test_an_item_that_was_chosen_for_its_width_never_tests_the_model(work):
     assert json.loads(last.extra)["asked_by"] == "widest"
 
 
-def test_a_skip_does_not_test_the_model(work):
-    caller, ranks = work
-    caller.answer_many(ranks, 3)
-    before = caller.call("/api/progress").json()
-    caller.skip(caller.next(), "s")
-    after = caller.call("/api/progress").json()
-    for measure in ("error", "best_constant", "coverage"):
-        assert after[measure] == before[measure]
-
-
 def test_after_a_restart_all_goes_on(tmp_path):
     path, ranks = write_items(tmp_path, n=80)
     with annotating(tmp_path / "state", path, id="id") as caller:

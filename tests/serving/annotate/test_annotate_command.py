@@ -1,6 +1,7 @@
 """`ordspan annotate` as a command: beginning, going on, exporting, and what it refuses."""
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -10,30 +11,23 @@ import httpx
 import pytest
 from at_work import annotating, told, write_items
 
-from commands.tables import said
-from ordspan.cli import app
-from ordspan.serving import http
+from commands.tables import example, said
+from serving.served import visited
 
 
 @pytest.fixture
-def started(monkeypatch):
-    """Where the command would serve."""
+def started():
+    """The services that commands have started; each is ended at once."""
     found = []
-
-    def run(app, host, port, started):
-        started(f"http://{host}:{port}")
-        found.append((host, port))
-
-    monkeypatch.setattr(http, "run_server", run)
-    return found
+    with visited(found.append):
+        yield found
 
 
 def test_the_example_of_the_help_begins_a_folder(tmp_path, monkeypatch, started):
     monkeypatch.chdir(tmp_path)
     write_items(tmp_path)
-    (epilog,) = [c.epilog for c in app.registered_commands if c.callback.__name__ == "annotate"]
-    output = said(*shlex.split(epilog.removeprefix("Example: ordspan ")))
-    assert "Annotate 60 items at http://127.0.0.1:8000 (0 answers so far)." in output
+    output = said(*example("annotate"))
+    assert re.search(r"Annotate 60 items at http://127.0.0.1:\d+ \(0 answers so far\)", output)
     assert started
     assert (tmp_path / "items-state").is_dir()
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ordspan.serving.annotate.session import MOST_POINTS, History, error_curve, progress
+from ordspan.serving.annotate.session import History, progress
 from ordspan.serving.log import Event
 from ordspan.tables.encoder import Recipe
 
@@ -69,15 +69,6 @@ def test_error_and_coverage_are_those_of_the_random_half_before_learning():
     }
 
 
-def test_a_long_curve_keeps_its_first_and_last_point():
-    distances = np.random.default_rng(0).integers(0, 3, 5000)
-    curve = error_curve(distances)
-    assert len(curve) <= MOST_POINTS
-    assert curve[0]["answers"] == 1
-    assert curve[-1]["answers"] == 5000
-    assert curve[-1]["mae"] == pytest.approx(distances.mean())
-
-
 def test_agreement_is_over_pairs_of_annotators_on_the_same_item():
     events = Events()
     for name, ends in (("ann", (1, 2)), ("bob", (1, 2)), ("cid", (2, 4))):
@@ -98,19 +89,6 @@ def test_anchoring_is_the_distance_of_middles():
     found = told(events)["anchoring"]
     assert found["shown"] == {"n": 2, "distance": 1.25}
     assert found["hidden"] == {"n": 1, "distance": 4.0}
-
-
-def test_what_was_taken_back_counts_nowhere():
-    events, plain = Events(), Events()
-    for log in (events, plain):
-        log.learn(0, 1, 2, predicted=3, seconds=5)
-    events.learn(1, 5, predicted=1, annotator="bob", guess=GUESS, shown=True)
-    events.add("skip", item=2)
-    for undone in (2, 3):
-        events.add("undo", undoes=undone)
-    for log in (events, plain):
-        log.learn(1, 4, predicted=3, low=2, high=4, annotator="bob", seconds=7)
-    assert told(events) == told(plain)
 
 
 @pytest.mark.parametrize(
