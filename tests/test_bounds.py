@@ -17,9 +17,6 @@ from ordspan import bounds
 HALF = Fraction(1, 2)
 
 
-# -- a run in fractions --------------------------------------------------------------------------
-
-
 def fractions(values):
     return np.array([Fraction(v) for v in values], dtype=object)
 
@@ -48,9 +45,6 @@ def total_loss(rows, labels, trials):
         for x, label, (w, theta, _, _) in zip(rows, labels, trials, strict=True)
     )
     return sum(max(d, 0) for fall in falls for d in fall.values())
-
-
-# -- formulas ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -118,9 +112,6 @@ def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
         comparator = bounds.Comparator(norm, root, root**2, root)
         printed, repaired = (t(stream, comparator) for t in (bounds.pa_general, bounds.pa_repaired))
         assert repaired.bound <= printed.bound * (1 + 1e-12)
-
-
-# -- where a printed bound fails -----------------------------------------------------------------
 
 
 def judged(theorem, rows, labels, weights, thresholds, observed, n_classes=3):
@@ -209,9 +200,6 @@ def test_pa_i_can_lose_half_of_k_minus_c_times_the_printed_regret(n_classes, dri
     assert regret / printed_regret == pytest.approx(n_classes / 2)
 
 
-# -- what is met exactly, so that no smaller constant is possible --------------------------------
-
-
 def test_ideal_pa_and_general_pa_ii_are_met_exactly_on_one_example():
     """x = 1, label 3 of 3: losses 1 and 1; the shortest rankers make both bounds exactly 2."""
     third, share = 1 / 3, 1 / (1 + 1 + 2)  # 1 / (1 + 1/(2C) + R^2 (K-c-1)) with C = 1/2
@@ -220,9 +208,6 @@ def test_ideal_pa_and_general_pa_ii_are_met_exactly_on_one_example():
         partial(bounds.pa_ii_general, C=0.5), [1], [(3, 3)], 2 * share, [-share, -share], 1
     )
     assert (hard.bound, soft.bound) == pytest.approx((2.0, 2.0))
-
-
-# -- the printed search ---------------------------------------------------------------------------
 
 
 def squared_losses(rows, ranks, step):

@@ -43,8 +43,6 @@ def printed(*words, **more):
     return result.stdout.strip()
 
 
-# -- what is shipped -----------------------------------------------------------------------------
-
 BUILD = """
 import sys, warnings
 warnings.simplefilter("error")
@@ -82,9 +80,6 @@ def test_the_wheel_holds_the_package_and_what_it_needs(built):
         assert {name: again.read(name) for name in again.namelist()} == contents
 
 
-# -- what importing costs ------------------------------------------------------------------------
-
-
 def test_importing_takes_less_than_a_second_and_neither_it_nor_training_loads_much(tmp_path):
     (tmp_path / "a.csv").write_text("a,g\n" + "1,1\n2,2\n" * 20)
     code = f"""
@@ -119,8 +114,6 @@ print(parse_intervals(["1-2", 3]).tolist())
 """
     assert printed(code=without(EXTRAS, code), cwd=tmp_path) == "[[1, 2], [3, 3]]"
 
-
-# -- what is said where an extra is missing ------------------------------------------------------
 
 TRAIN = "ordspan train a.csv --label g --model m"
 EVALUATE = "ordspan evaluate a.csv --model m --html page.html"

@@ -158,16 +158,3 @@ def test_lines_of_coverage_are_the_shares_found(with_ranges):
     if not with_ranges:
         expected = {"ideal": [50, 90], "contains the label": [50, 90]}
     assert drawn == expected
-
-
-def test_bars_and_cells_are_the_shares_of_each_grade():
-    confusion = np.array([[3, 1], [0, 400]])
-    by_grade = [
-        {"too_low": 0.0, "right": 0.75, "too_high": 0.25},
-        {"too_low": None, "right": None, "too_high": None},
-    ]
-    _, (left, right) = pyplot.subplots(1, 2)
-    panels.confusion_matrix(left, confusion, ["a", "b"], ["a", "b"])
-    assert [text.get_text() for text in left.texts] == ["3\n75 %", "1\n25 %", "0", "400\n100 %"]
-    panels.errors_by_grade(right, by_grade, ["a", "b"])
-    assert [bar.get_width() for bar in right.patches] == [0, 0, 75, 0, 25, 0]

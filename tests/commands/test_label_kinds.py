@@ -62,9 +62,6 @@ def refused(tmp_path, *words):
     return " ".join(printed.split())
 
 
-# -- brackets ------------------------------------------------------------------------------------
-
-
 def test_brackets_in_two_columns_and_as_text_are_the_same_model(written, two_columns, tmp_path):
     model, notes = trained(tmp_path, written, "--label", "income", "--brackets")
     assert model.classes_.tolist() == BANDS
@@ -208,9 +205,6 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(how, written, tmp_path):
     check_resumes(tmp_path, *words, "--checkpoint-every", 100)
 
 
-# -- measurements --------------------------------------------------------------------------------
-
-
 def counts_of_grades(path, tmp_path, cut):
     """Rows of each grade, after training with labels that are cut."""
     model, _ = trained(tmp_path, path, "--label", "gpa", "--cut", cut)
@@ -252,9 +246,6 @@ def test_a_decimal_comma_is_no_sign_between_thousands(tmp_path):
     assert counts_of_grades(tmp_path / "a.csv", tmp_path, "2.5,3.5")[1] == truth.tolist()
 
 
-# -- judges --------------------------------------------------------------------------------------
-
-
 def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
     votes = np.clip(SIZE.round() + RNG.integers(-1, 2, (8, 400)), -2, 3).astype(int)
     gaps = RNG.random(votes.shape) < 0.1
@@ -274,8 +265,6 @@ def test_ratings_in_columns_and_in_lists_are_the_same_labels(tmp_path):
     assert -model.score(rows, y) == pytest.approx(found["mae"])
     assert found["rows"] == 399
 
-
-# -- real files ----------------------------------------------------------------------------------
 
 EARNED = "How much total combined money did all members of your HOUSEHOLD earn last year?"
 FIVE_BANDS = ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or more"]

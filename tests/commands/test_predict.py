@@ -55,9 +55,6 @@ def new(folder):
     return write_table(NEW, folder / "new.csv")
 
 
-# -- what is written -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_scores_ranks_and_margins_are_what_their_definitions_say(model, new, tmp_path, ending):
     out = tmp_path / f"out.{ending}"
@@ -148,9 +145,6 @@ def test_a_missing_number_is_its_mean_unless_that_is_an_error(model, tmp_path):
     assert gap == pytest.approx(filled, rel=1e-12)
 
 
-# -- columns that are kept -----------------------------------------------------------------------
-
-
 def test_kept_columns_take_the_type_of_the_first_file(model, tmp_path):
     files, out = [tmp_path / f"{name}.parquet" for name in "abc"], tmp_path / "out.parquet"
     for path, dtype in zip(files, (pa.int32(), pa.int64(), pa.string()), strict=True):
@@ -188,9 +182,6 @@ def test_svmlight_rows_keep_their_label_and_query(tmp_path):
     heads, first, second = (line.split(",") for line in answer.stdout.split())
     assert heads == ["qid", "label", *ADDED]
     assert (first[:2], second[:2]) == (["9", "3"], ["9", "1"])
-
-
-# -- signals and pipes ---------------------------------------------------------------------------
 
 
 @POSIX

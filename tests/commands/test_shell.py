@@ -33,9 +33,6 @@ def model(folder):
     return trained(folder)
 
 
-# -- where results are written -------------------------------------------------------------------
-
-
 @POSIX
 def test_a_link_to_a_model_is_not_replaced(rows, tmp_path):
     (tmp_path / "latest").symlink_to(tmp_path / "v1")
@@ -75,8 +72,6 @@ def test_no_room_behind_standard_output_is_told_in_one_line(rows, model, tmp_pat
     if command == "train":
         assert load(tmp_path / "m").classes_.tolist() == GRADES
 
-
-# -- how a process ends --------------------------------------------------------------------------
 
 INTERRUPTED_IMPORT = """
 import signal, sys
@@ -120,9 +115,6 @@ def test_threads_of_libraries_that_still_run_do_not_abort_the_end():
     answer = run("--version", code=LATE_THREAD + COMMAND)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.startswith("ordspan ")
-
-
-# -- text on a terminal --------------------------------------------------------------------------
 
 
 def test_a_terminal_without_the_letters_shows_their_numbers(tmp_path):

@@ -8,8 +8,6 @@ import pyreadstat
 import pytest
 
 import ordspan
-from ordspan.commands.jobs import AnnotateJob
-from ordspan.serving.annotate.items import read_items
 from serving.served import serving
 from tables import read_rows, said, summary
 
@@ -76,9 +74,6 @@ def train(path, *words):
     return ["train", path, "--label", "view", *grades, "--model", path.parent / "m", *words]
 
 
-# -- SPSS and Stata ------------------------------------------------------------------------------
-
-
 def test_a_survey_goes_through_every_command_with_no_option_but_the_label(tmp_path):
     model, out, weights = tmp_path / "m", tmp_path / "out.csv", []
     for name in ("a.sav", "a.dta"):
@@ -105,15 +100,6 @@ def test_value_labels_are_taken_as_they_stand(tmp_path):
     words = ["train", tmp_path / "a.sav", "--label", "view", "--model", tmp_path / "m"]
     assert summary(*words)["classes"] == ["1 - no", "2 - perhaps", "$3,000 or more"]
 
-
-def test_the_items_to_annotate_may_be_a_survey(tmp_path):
-    path = write_survey(tmp_path / "a.sav")
-    items = read_items(AnnotateJob(path, state=tmp_path / "s", classes=["no", "yes"]))
-    assert items.table["town"][:3].to_list() == [TOWNS[int(t)] for t in TABLE["town"][:3]]
-    assert items.table["view"].unique().sort().to_list() == ["", "agree", "disagree", "neutral"]
-
-
-# -- codes for no answer -------------------------------------------------------------------------
 
 CODES = 'age:99,"Don\'t know",Refused'
 
@@ -169,9 +155,6 @@ def test_a_code_of_nines_far_outside_is_noted(tmp_path, cells):
     assert "far outside" not in said(*words, "--na", na, "--overwrite")
 
 
-# -- as SurveyMonkey writes it -------------------------------------------------------------------
-
-
 def test_a_second_line_of_the_header_is_left_out_and_counts_as_a_row(tmp_path):
     header = [["id", "Films you saw", "", "view"], ["", "Episode I", "Episode II", "Response"]]
     good = [[f"{i}", "Episode I" * (i % 2), "", f"{i % 3}"] for i in range(60)]
@@ -197,8 +180,6 @@ def test_a_row_with_an_answer_of_its_own_is_no_header(tmp_path, below):
     assert not [note for note in rows.notes if "second line" in note]
     assert numbers == [*range(1 + (not below[3]), 11)]
 
-
-# -- Excel ---------------------------------------------------------------------------------------
 
 TITLES = [["Survey of views, 2024"], ["Source:", "our own"], []]
 
@@ -264,9 +245,6 @@ def test_a_damaged_file_is_refused_by_name_or_read(tmp_path, name):
             refused += 1
             assert name in str(error)  # noqa: PT017
     assert refused
-
-
-# -- everything at once --------------------------------------------------------------------------
 
 
 def test_all_problems_are_told_at_once(tmp_path):

@@ -40,9 +40,6 @@ def path(tmp_path):
     return write_rows(tmp_path, "csv", X, GRADES)
 
 
-# -- the same as in memory -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
 def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant):
     words = ["--variant", variant, "--C", 0.5, "--no-standardise"]
@@ -92,9 +89,6 @@ def test_an_svm_is_fitted_to_all_rows(tmp_path):
     assert "the svm needs all rows in memory, which would take about 0.0 GB" in refused
 
 
-# -- the order of the rows -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_run_on_a_file_of_several_blocks_goes_on_to_the_same_bytes(tmp_path, ending):
     """Stopped within the second block of text, or within a group of rows."""
@@ -141,9 +135,6 @@ def test_rows_that_are_held_out_are_evaluated_and_not_learned(path):
     others = (["--hold-out", 0.25, "--seed", 6], ["--hold-out", 0.5, "--seed", 5])
     for number, other in enumerate(others):
         assert summary(*words_for(path, f"{number}"), *other)["held_out"] != held_out
-
-
-# -- stopped and killed --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,9 +235,6 @@ def test_a_signal_writes_a_checkpoint_and_exits_soon(path, number):
     assert {file.name for file in path.parent.iterdir()} == left
 
 
-# -- what is there already -----------------------------------------------------------------------
-
-
 def test_nothing_is_replaced_or_resumed_by_accident(path):
     words, model, left = words_for(path), path.with_name("m"), path.with_name("m.checkpoint")
     said(*words)
@@ -297,9 +285,6 @@ def test_grades_with_commas_are_quoted_or_stand_in_a_file(tmp_path):
         assert summary(*words, tmp_path / name, "--grades", text)["classes"] == grades
     model = load(tmp_path / "file")
     assert model.predict(pd.DataFrame({"size": [1, 58]})).tolist() == [grades[0], grades[2]]
-
-
-# -- columns -------------------------------------------------------------------------------------
 
 
 def test_going_on_does_not_learn_from_columns_that_the_model_does_not_know(path):

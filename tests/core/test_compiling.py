@@ -105,8 +105,6 @@ def test_without_a_folder_for_the_cache_it_compiles_in_memory_and_warns_once(tmp
     assert warned.count("NUMBA_CACHE_DIR") == 1
 
 
-# -- without the compiler ------------------------------------------------------------------------
-
 MODELS = {
     "exact": ("OrdinalPA", {}),
     "printed": ("OrdinalPA", {"variant": "PA", "solver": "sca", "balanced": False}),

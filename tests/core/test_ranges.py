@@ -31,9 +31,6 @@ def graded(n_rows, n_classes, seed=0, wide=0.2, unseen=()):
     return scores, np.where(open_label, 1, lower), np.where(open_label, n_classes, upper)
 
 
-# -- probabilities -------------------------------------------------------------------------------
-
-
 @as_both
 @pytest.mark.parametrize("shift", [0.0, 3.0, -30.0, 200.0, -700.0])
 @pytest.mark.parametrize("gap", [1e-12, 1e-4, 1.0, 60.0, 900.0])
@@ -126,9 +123,6 @@ def test_a_state_that_cannot_be_is_refused():
         assert "float64" in core.why_unusable(good.astype(other), 4)
 
 
-# -- ranges ---------------------------------------------------------------------------------------
-
-
 def with_ends(bands):
     return np.pad(bands, ((0, 0), (1, 1)), constant_values=(-inf, inf))
 
@@ -173,9 +167,6 @@ def test_a_range_holds_all_ranks_within_reach_the_median_and_those_between(form,
         pairs = zip(scores, medians, strict=True)
         found = [naive.find_range(parts.bands, 2.0 * s, reach, median) for s, median in pairs]
         np.testing.assert_array_equal(np.column_stack([low, high]), found)
-
-
-# -- the theorem of the stream -------------------------------------------------------------------
 
 
 OPPONENTS = {
@@ -227,9 +218,6 @@ def test_whatever_the_stream_misses_exceed_what_was_asked_by_no_more_than_the_th
         assert (excess <= (farthest + 1.0) / (t * t**-core.SLOWNESS)).all()
     assert parts.head[core.ROWS] == 240
     assert core.why_unusable(state, n_classes) is None
-
-
-# -- the theorem of the batch --------------------------------------------------------------------
 
 
 @as_both

@@ -78,9 +78,6 @@ def test_thresholds_stay_sorted_to_the_bit(name, n_features, n_classes):
     assert np.isfinite(learner.thresholds).all()
 
 
-# -- balanced steps ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_each_balanced_step_is_the_optimum_of_its_quadratic_program(variant):
     """1/2 |dw|^2 + |dtheta|^2 / (2 v) + the variant's loss: v takes the place of the 1 in the dual.

@@ -146,9 +146,6 @@ def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypa
     assert "\n" not in message
 
 
-# ---- a full fold -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("inside", [".", "Fold1", "MSLR-WEB10K/Fold1"])
 def test_a_full_fold_is_found_in_three_places_and_wins_over_the_sample(tmp_path, inside):
     sample = load_dataset("mslr", put(tmp_path, PACKED, ".gz"))

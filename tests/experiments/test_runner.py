@@ -41,10 +41,6 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs(finished
     assert content(tmp_path) != content(finished)
 
 
-def test_algorithms_without_c_run_alone(tmp_path):
-    assert np.isnan(run_in(tmp_path, algorithms=("PRank", "MCP")).table["C"]).all()
-
-
 @pytest.fixture
 def interrupted(tmp_path):
     """A folder in which the first cell of errors was finished, and that cell."""

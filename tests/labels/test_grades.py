@@ -18,9 +18,6 @@ def grades_in(labels, classes=None):
     return OrdinalPA(classes=classes).fit(X, labels).classes_.tolist()
 
 
-# -- listed grades -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "classes",
     [
@@ -53,9 +50,6 @@ def test_the_hint_can_be_typed(grades):
     (typed,) = re.findall(r"--grades (.*)\)$", grades_hint(grades))
     (word,) = shlex.split(typed)
     assert read_order(word).tolist() == grades
-
-
-# -- grades found in labels ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -132,9 +126,6 @@ def test_a_range_of_other_labels_is_no_grade_unless_it_is_listed(labels, label):
     words = list(map(str, labels))
     assert grades_in(words, words) == words  # the user's word counts
     assert grades_in(pd.Series(pd.Categorical(words, categories=words, ordered=True))) == words
-
-
-# -- grades found in written labels --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

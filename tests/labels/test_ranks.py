@@ -20,9 +20,6 @@ def learned(y, **parameters):
     return model.classes_.tolist(), model.coef_.tolist()
 
 
-# -- containers ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "container",
     [
@@ -86,9 +83,6 @@ def test_listed_grades_decide_between_two_orders():
     assert intervals(UP, DOWN, classes=["a", "b"]).tolist() == [["a", "a"]]
 
 
-# -- ranks ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("labels", "classes", "message"),
     [
@@ -131,8 +125,6 @@ def test_bad_labels_name_row_value_and_the_way_out(labels, classes, message):
     with pytest.raises(ValueError, match=message):
         OrdinalPA(classes=classes).fit(rows, labels)
 
-
-# -- intervals -----------------------------------------------------------------------------------
 
 NAN, INF = float("nan"), float("inf")
 COLUMN = np.array([1.0, NAN, 2.0])

@@ -39,9 +39,6 @@ def ranks(words, grades):
     ]
 
 
-# -- every form ----------------------------------------------------------------------------------
-
-
 def spelled(form):
     """Every spelling of a form, with every choice of the words joined by slashes."""
     return [" ".join(words) for words in product(*(part.split("/") for part in form.split(" ")))]
@@ -115,8 +112,6 @@ def test_names_with_signs_are_read_as_written_or_refused(span):
             assert found == [meant], word
 
 
-# -- containers ----------------------------------------------------------------------------------
-
 GONE = [[1, 1], [1, 3], [3, 3]]  # a missing label may be any grade
 NUMBERED = [[3, 3], [1, 2], [4, 7], [0, 0], [2, 7], [0, 7]]  # every number named is a grade
 
@@ -148,9 +143,6 @@ NUMBERED = [[3, 3], [1, 2], [4, 7], [0, 0], [2, 7], [0, 7]]  # every number name
 )
 def test_labels_of_any_column_become_ranges_of_its_grades(labels, classes, meant):
     assert parse_intervals(labels, classes=classes).tolist() == meant
-
-
-# -- one label -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,12 +221,3 @@ def meant(wrong, name):
 def test_what_cannot_be_read_is_named_with_what_may_be_meant(grades, words, message):
     with pytest.raises(ValueError, match=message):
         parse_intervals(words, classes=grades)
-
-
-def test_a_message_suggests_ranges_of_the_grades_at_hand():
-    grades = ["18-24", "25-34", "35-44", "45-54", "55+"]
-    with pytest.raises(ValueError, match="35' is not among") as caught:
-        parse_intervals(["under 35"], classes=grades)
-    suggested = re.search(r"such as '(.*)' or '(.*)', or add", str(caught.value)).groups()
-    assert suggested == ("up to 25-34", "at least 35-44")
-    assert ranks(suggested, grades) == [(1, 2), (3, 5)]

@@ -87,9 +87,6 @@ def test_a_stream_ends_close_to_the_fit_of_all_its_rows():
     np.testing.assert_allclose(online.cuts, batch.cuts, atol=0.15)
 
 
-# -- hard streams --------------------------------------------------------------------------------
-
-
 def hard_streams():
     rng = np.random.default_rng(0)
     n = 300
@@ -143,9 +140,6 @@ def test_coverage_comes_back_after_a_drift_at_mid_stream():
         held += int(((low <= rank) & (rank <= high)).sum())
         known.observe(scores, rank, rank)
     assert held / 6000 == pytest.approx(0.9, abs=0.03)
-
-
-# -- keeping and changing ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])

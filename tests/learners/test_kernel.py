@@ -40,9 +40,6 @@ def make(kernel="rbf", variant="PA-I", average=True, **options):
     return KernelLearner(D, K, variant, 0.3, average, kernel=kernel, **(KERNELS[kernel] | options))
 
 
-# -- values --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("degree", [1, 3, 2.5])
 def test_powers_are_scikit_learns(degree):
     rng = np.random.default_rng(1)
@@ -62,9 +59,6 @@ def test_the_exponential_is_right_to_the_last_digits_and_one_at_zero():
     np.testing.assert_allclose(learner.latent(lengths[:, None]), -0.5 * expected, rtol=4e-16)
     assert learner.latent([[0.0]]) == [-0.5]
     assert learner.latent([[1e9]])[0] == pytest.approx(0, abs=1e-300)
-
-
-# -- steps ---------------------------------------------------------------------------------------
 
 
 @each_variant
@@ -105,9 +99,6 @@ def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(name
         np.testing.assert_allclose(learner.thresholds, new, rtol=0, atol=1e-9)
         pull = (theta - new).sum()
         np.testing.assert_allclose(learner.latent(X), before + pull * values, rtol=0, atol=1e-9)
-
-
-# -- support vectors and the budget --------------------------------------------------------------
 
 
 def test_only_rows_with_a_coefficient_are_kept_and_each_once():
@@ -172,9 +163,6 @@ def test_the_vector_that_goes_is_replaced_by_its_projection_at_the_least_cost(av
         np.testing.assert_allclose(bound.latent(X), asked, rtol=0, atol=1e-8)
         n_dropped += 1
     assert n_dropped > 50
-
-
-# -- bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ def rounding(name):
     return 1e-9 if name == "kernel" else 1e-12
 
 
-# -- one result ----------------------------------------------------------------------------------
-
-
 def with_wide_indices(X):
     csr = sp.csr_array(X)
     csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
@@ -111,9 +108,6 @@ def test_predicting_many_is_predicting_one_by_one(name):
     np.testing.assert_allclose(learner.latent(X), X @ learner.weights.T, rtol=0, atol=1e-12)
 
 
-# -- sample weights ------------------------------------------------------------------------------
-
-
 @each_learner
 def test_weight_one_is_no_weight_and_zero_leaves_the_row_out_to_the_bit(name):
     ones = learned(name, X, LOWER, UPPER, sample_weight=np.ones(len(X)))
@@ -132,9 +126,6 @@ def test_a_wide_open_interval_changes_nothing(name):
     assert learner.model.weights.tobytes() == weights.tobytes()
     assert learner.model.edges.tobytes() == thresholds.tobytes()
     assert learner.n_trials == 2 * len(X)
-
-
-# -- bad input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -276,6 +267,3 @@ def test_a_score_that_overflows_is_refused_not_read_beyond_the_thresholds():
         learner.learn_many([[9e99]] * 3, [1, 2, 2], sample_weight=[1.0, 1e150, 1.0], predict=True)
     assert not learner.n_trials
     assert not learner.weights.any()
-
-
-# -- rows as they come ---------------------------------------------------------------------------
