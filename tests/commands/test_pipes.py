@@ -113,11 +113,6 @@ def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(mo
     assert left.read_bytes() == before
 
 
-def test_rows_that_a_pipe_has_delivered_are_learned_before_the_stop(model):
-    stopped(*words(model, "--checkpoint-every", 100), input=HEAD + "".join(ROWS))
-    assert load(model.with_name("m.checkpoint")).training["rows"] == 600
-
-
 def test_a_background_job_keeps_ignoring_ctrl_c(model, path):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

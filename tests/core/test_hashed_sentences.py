@@ -1,4 +1,4 @@
-"""Sentences as hashed words and pairs of words, against a slow twin and by hand."""
+"""Sentences as hashed words and pairs of words, against a slow twin."""
 
 import numpy as np
 import pytest

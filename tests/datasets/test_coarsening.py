@@ -35,13 +35,6 @@ def test_exactly_the_rounded_fraction_of_rows_is_drawn(n, fraction):
     assert np.count_nonzero(lower < upper) == round(fraction * n)
 
 
-def test_the_ends_of_the_scale_cut_the_interval():
-    ranks = np.array([1, 2] * 500)
-    lower, upper = widened(ranks, n_classes=2)
-    found = set(zip(ranks.tolist(), lower.tolist(), upper.tolist(), strict=True))
-    assert found == {(1, 1, 1), (1, 1, 2), (2, 2, 2), (2, 1, 2)}
-
-
 def test_the_paper_draws_one_below_to_the_label_twice_where_symmetric_draws_around_it():
     paper = dict.fromkeys([(0, 1), (-2, 0), (0, 2), (-2, 2)], 1 / 6) | {(-1, 0): 2 / 6}
     assert shares_of_intervals("paper") == pytest.approx(paper, abs=0.01)

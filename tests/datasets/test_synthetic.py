@@ -25,14 +25,6 @@ def test_the_stated_error_is_that_of_the_true_ranker():
     assert synthetic(n=1000, noise=0.0).truth.mae == 0
 
 
-def test_no_shift_of_the_thresholds_beats_the_true_ranker():
-    stream = synthetic(n=100_000, noise=1.0)
-    scores = stream.X @ stream.truth.weights
-    for shift in (-0.2, 0.2):
-        ranks = 1 + np.searchsorted(stream.truth.thresholds + shift, scores, side="right")
-        assert np.abs(ranks - stream.ranks).mean() > stream.truth.mae
-
-
 def test_a_seed_repeats_and_another_differs():
     first, again, other = (synthetic(n=50, random_state=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.X, again.X)

@@ -43,14 +43,6 @@ def second(two):
     return panels_of(two, "figure2")
 
 
-def test_panels_are_arranged_as_in_the_paper(first, second):
-    assert list(first) == [
-        f"{name} ({kind} labels)" for name in ("Abalone", "MSLR") for kind in KINDS
-    ]
-    assert len({axes.get_ylim() for axes in list(first.values())[:3]}) == 1
-    assert list(second) == [f"{name} (50% and 75% partial labels)" for name in ("Abalone", "MSLR")]
-
-
 def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two, first, second):
     axes = first["MSLR (50% partial labels)"]
     assert list(curves_of(axes)) == list(MAIN)

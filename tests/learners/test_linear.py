@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ordspan.learners import KernelLearner, LinearLearner, PRankLearner
+from ordspan.learners import LinearLearner, PRankLearner
 from steps import VARIANTS, make_learner, stream
 
 K = 5
@@ -243,16 +243,6 @@ def test_one_bad_example_is_refused_and_named(veteran, row, label, message):
     if label == (1, 1):
         with pytest.raises(ValueError, match=message):
             veteran.predict_one(*row)
-
-
-@pytest.mark.parametrize("kind", [LinearLearner, KernelLearner])
-def test_one_example_may_be_any_list_of_numbers(kind):
-    x, expected = X[0], kind(D, K)
-    expected.learn_one(x, 2)
-    for given in (x.tolist(), tuple(x), x.astype(np.float32), x.astype(">f8")):
-        learner = kind(D, K)
-        learner.learn_one(given, 2.0, np.float64(2))
-        np.testing.assert_allclose(learner.state[1:], expected.state[1:], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("order", [[0, -1], [0, 2], [0], [0, 0], [0.0, 1.0], [[0, 1]]])
