@@ -30,9 +30,7 @@ def cache(tmp_path, monkeypatch):
     for name in ("ORDSPAN_DATA", "ORDSPAN_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ORDSPAN_CACHE", str(tmp_path / "cache"))
-    for (
-        name
-    ) in MSLR_SAMPLE:  # no ten rows have the digest of the sample, which is too large to ship
+    for name in MSLR_SAMPLE:  # the real sample has these digests, and is too large for tests
         monkeypatch.setitem(letor.SHA256, name, DIGEST)
         monkeypatch.setitem(letor.SHA256, f"{name}.gz", hashlib.sha256(PACKED).hexdigest())
     return tmp_path / "cache"

@@ -75,7 +75,7 @@ def kill(rng, folder: Path, words: list, seconds: float) -> str | None:
     """
     moment, waits = rng.uniform(0.3, 1.0) * seconds, bool(rng.integers(2))
     pause = rng.uniform(0, 0.003)
-    number = rng.choice([signal.SIGKILL, signal.SIGINT], p=[0.8, 0.2])
+    number = signal.SIGINT if rng.random() < 0.2 else signal.SIGKILL
     with started_in(folder, words) as process:
         try:
             process.wait(moment)

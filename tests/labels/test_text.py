@@ -221,3 +221,12 @@ def meant(wrong, name):
 def test_what_cannot_be_read_is_named_with_what_may_be_meant(grades, words, message):
     with pytest.raises(ValueError, match=message):
         parse_intervals(words, classes=grades)
+
+
+def test_a_message_suggests_ranges_of_the_grades_at_hand():
+    grades = ["18-24", "25-34", "35-44", "45-54", "55+"]
+    with pytest.raises(ValueError, match="35' is not among") as caught:
+        parse_intervals(["under 35"], classes=grades)
+    suggested = re.search(r"such as '(.*)' or '(.*)', or add", str(caught.value)).groups()
+    assert suggested == ("up to 25-34", "at least 35-44")
+    assert ranks(suggested, grades) == [(1, 2), (3, 5)]
