@@ -27,6 +27,7 @@ from ordspan.core.rows import sq_norms
 from ordspan.core.state import Floats, Ranks
 from ordspan.labels.ranks import encode, find_classes, read_labels
 from ordspan.learners import Learner, LinearLearner
+from ordspan.learners.batch import solve
 from ordspan.learners.linear import DEFAULT_C, check_rule
 from ordspan.learners.rows import as_matrix, check_ranks, is_sparse, make_rows
 
@@ -122,13 +123,6 @@ class Bound(NamedTuple):
     comparator_norm: float
     comparator_loss: float
     power: int
-
-    @property
-    def tightness(self) -> float:
-        """Observed over bound: 1 is as tight as a bound can be, more than 1 breaks it."""
-        if self.bound == 0.0:
-            return 0.0 if self.observed == 0.0 else inf
-        return self.observed / self.bound
 
 
 # -- measuring -----------------------------------------------------------------------------------
@@ -423,8 +417,6 @@ class BoundProblem:
 
     def _path(self, loss: str, C: float | None) -> Iterator[Ranker]:
         """The zero ranker, and batch optima of growing norm and shrinking loss."""
-        from ordspan.learners.batch import solve
-
         yield self.zero
         data = self.rows, self.n_classes
         settings: dict[str, Any] = {"loss": loss, "tol": PATH_TOL, "max_iter": PATH_SWEEPS}
@@ -442,33 +434,24 @@ class BoundProblem:
     def _ideal(self) -> Iterator[Ranker]:
         """The shortest ranker without loss, if there is one, by cutting planes.
 
-        The product of every plane with (u, b) must be 1 or more.
+        The product of every plane with (u, b) must be 1 or more; each turn adds the one of every
+        threshold that is farthest from it.
         """
         ranker: Ranker | None = self.zero
-        planes: dict[tuple[int, int, int], Floats] = {}
+        units, planes = np.eye(self.n_classes - 1), dict[tuple[int, int], Floats]()
         while ranker is not None:
             gaps = self._losses(ranker, shortfalls)
-            cuts = [cut for cut in self._cuts(gaps) if cut not in planes]
-            if not cuts:
+            worst = enumerate(gaps.argmax(axis=0).tolist())
+            cuts = [(row, i) for i, row in worst if gaps[row, i] > NO_LOSS]
+            if planes.keys() >= set(cuts):
                 margin = 1.0 - gaps.max()
                 if margin > 0.0:  # else it is lost to rounding
                     yield ranker[0] / margin, ranker[1] / margin
                 return
-            for row, threshold, side in cuts:
-                x, axis = _row(self.matrix, row), np.eye(self.n_classes - 1)[threshold]
-                planes[row, threshold, side] = side * np.concatenate([x, -axis])
-            ranker = _shortest(np.array(list(planes.values())), self.matrix.shape[1])
-
-    def _cuts(self, gaps: Floats) -> Iterator[tuple[int, int, int]]:
-        """Row, threshold and side of the worst shortfall of every threshold on either side."""
-        i = np.arange(1, self.n_classes)
-        lower, upper = (ends[:, None] for ends in self.labels)
-        for side, asked in ((1, i < lower), (-1, i >= upper)):
-            column = np.where(asked, gaps, -inf)
-            rows = column.argmax(axis=0)
-            for threshold, row in enumerate(rows.tolist()):
-                if column[row, threshold] > NO_LOSS:
-                    yield row, threshold, side
+            for row, i in cuts:
+                side = 1.0 if i + 1 < self.labels[0][row] else -1.0
+                planes[row, i] = side * np.concatenate([_row(self.matrix, row), -units[i]])
+            ranker = _shortest(np.array([*planes.values()]), self.matrix.shape[1])
 
 
 def _shortest(planes: Floats, n_features: int) -> Ranker | None:
@@ -488,9 +471,8 @@ def _read_stream(X: Any, y: Any, classes: Any) -> tuple[Any, Ranks, Ranks, int]:
     labels, known_order = read_labels(y)
     order = find_classes(labels, known_order, classes)
     lower, upper = encode(labels, order)
-    if lower.size != matrix.shape[0]:
-        raise ValueError(f"X has {matrix.shape[0]} rows, but there are {lower.size} labels")
-    LinearLearner(matrix.shape[1], order.size).latent(matrix)  # refuses what is not finite
+    learner = LinearLearner(matrix.shape[1], order.size)
+    learner.latent(learner.rows(matrix, lower, upper))  # refuses what is not finite
     return matrix, lower, upper, order.size
 
 
