@@ -27,7 +27,7 @@ class CompileTime(TimingListener):
         self._say = say
 
     def announce_on_terminal(self) -> None:
-        """Say once, if there is a terminal and nobody else says it, why the first call takes long."""
+        """Say once, on a terminal and if nobody else says it, why the first call takes long."""
         if self._say is None and sys.stderr is not None and sys.stderr.isatty():
             message = "ordspan: compiling for this machine; later runs start without this delay"
             self.announce(lambda: print(message, file=sys.stderr))
