@@ -4,10 +4,8 @@ import copy
 import functools
 import pickle
 import random
-from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
@@ -143,17 +141,12 @@ def test_a_row_without_features_is_a_row_of_zeros_to_the_bit(name):
 
 @each_model
 def test_a_stream_may_begin_with_rows_without_features(name):
-    one, many = fresh(name), fresh(name)
+    model = fresh(name)
     for grade in (3, 1, 2):
-        one.learn_one({}, grade)
-    nothing = pd.DataFrame(index=range(3))
-    many.learn_many(nothing, [3, 1, 2])
-    assert many.thresholds == one.thresholds
-    assert many.weights == one.weights == {}
-    assert many.predict_many(nothing).tolist() == [one.predict_one({})] * 3
-    for model in (one, many):
-        model.learn_one({"a": 1.0, "b": 2.0}, 3)
-        assert list(model.weights) == ["a", "b"]
+        model.learn_one({}, grade)
+    assert model.weights == {}
+    model.learn_one({"a": 1.0, "b": 2.0}, 3)
+    assert list(model.weights) == ["a", "b"]
 
 
 # -- grades --------------------------------------------------------------------------------------
@@ -164,11 +157,9 @@ def test_nothing_is_known_at_first_and_then_one_grade(name):
     model, given = fresh(name), fresh(name, classes=[1, 2])
     for unknowing in (model, given):
         assert unknowing.predict_one({"a": 1.0}) is None
-        assert unknowing.predict_many(pd.DataFrame({"a": [1.0]})).tolist() == [None]
     model.learn_one({"a": 1.0}, 4)
     assert (model.grades, model.thresholds, model.weights) == ([4], [], {"a": 0.0})
     assert model.predict_one({"a": -1.0}) == 4
-    assert model.predict_many(pd.DataFrame({"a": [-1.0, 1.0]})).tolist() == [4, 4]
 
 
 @each_model
@@ -211,33 +202,6 @@ def test_a_scaled_pipeline_learns_under_progressive_validation(labels):
     assert accuracy > guess + 0.1
     assert kappa > 0.3
     assert error < 0.6
-
-
-@each_model
-def test_a_batch_is_its_rows_as_features_and_grades_come(name):
-    one, many = fresh(name), fresh(name)
-    for start in range(0, 200, 40):
-        some, labels = zip(*examples()[start : start + 40], strict=True)
-        frame = pd.DataFrame(some).fillna(0.0)
-        many.learn_many(frame, pd.Series(labels))
-        for x, y in zip(frame.to_dict("records"), labels, strict=True):
-            one.learn_one(x, y)
-    assert state(many) == state(one)
-    frame["never seen"] = 3.0
-    rows = frame.to_dict("records")
-    assert many.predict_many(frame).tolist() == [one.predict_one(x) for x in rows]
-    chances = pd.DataFrame([one.predict_proba_one(x) for x in rows])
-    pd.testing.assert_frame_equal(many.predict_proba_many(frame), chances)
-
-
-def test_a_frame_may_hold_numbers_of_any_kind():
-    X = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [1.5, 2.5], "d": [Decimal(1), 2]})
-    X = X.astype({"a": "Int64", "c": "float32"}).assign(e=pd.arrays.SparseArray([0, 1]))
-    one, many = OrdinalPA(classes=[1, 2]), OrdinalPA(classes=[1, 2])
-    many.learn_many(X, [1, 2])
-    for x, y in zip(X.to_dict("records"), [1, 2], strict=True):
-        one.learn_one(x, y)
-    assert state(many) == state(one)
 
 
 @each_model
@@ -363,58 +327,15 @@ def test_bad_labels_are_named_and_change_nothing(name, what):
     before = state(model)
     with pytest.raises(ValueError, match=reason):
         model.learn_one(GOOD_X, y)
-    with pytest.raises(ValueError, match=f"row 2: .*{reason}"):
-        model.learn_many(pd.DataFrame([GOOD_X] * 3), [1, 2 if options else 77, y])
     assert state(model) == before
 
 
-@one_of_each
-@pytest.mark.parametrize(
-    ("frame", "labels", "reason"),
-    [
-        ({"f9": [1.0, 2.0], "f0": [1.0, np.inf]}, [1, 2], "row 1: feature 'f0' is inf"),
-        ({"f0": [1.0, 1e150]}, [1, 2], r"row 1: feature 'f0' is 1e\+150, which overflows"),
-        ({"f0": [1.0, pd.NA]}, [1, 2], "row 1: feature 'f0' is (<NA>|None); leave it out"),
-        ({"f0": [1.0, 2.0]}, [1], "X has 2 rows, but there are 1 labels"),
-    ],
-)
-def test_bad_batches_are_named_and_change_nothing(name, frame, labels, reason):
-    model = taught(name)
-    before = state(model)
-    with pytest.raises(ValueError, match=reason):
-        model.learn_many(pd.DataFrame(frame), pd.Series(labels))
-    if len(labels) != 1:
-        with pytest.raises(ValueError, match=reason):
-            model.predict_many(pd.DataFrame(frame))
-    assert state(model) == before
-
-
-def test_two_columns_of_ends_are_pairs():
-    X = pd.DataFrame({"a": [-1.0, 0.0, 1.0] * 10})
-    ends = pd.DataFrame({"lower": [1, 1, 3] * 10, "upper": [1.0, 2.0, np.nan] * 10})
-    columns, pairs = OrdinalPA(classes=[1, 2, 3]), OrdinalPA(classes=[1, 2, 3])
-    columns.learn_many(X, ends)
-    pairs.learn_many(X, pd.Series([(1, 1), (1, 2), (3, None)] * 10))
-    assert columns.weights == pairs.weights
-    assert columns.thresholds == pairs.thresholds
-    with pytest.raises(ValueError, match=r"row 0: a range label is a pair"):
-        columns.learn_many(X, ends[["lower"]])
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "error", "reason"),
-    [
-        ("one", np.ones(2), TypeError, "x must be a dict of numbers by feature name, got"),
-        ("many", np.ones((1, 2)), TypeError, "must be a pandas DataFrame, got ndarray"),
-        ("many", pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), ValueError, "more than one colu"),
-    ],
-)
-def test_what_is_no_example_or_batch_is_refused(call, given, error, reason):
+def test_what_is_no_example_is_refused():
     model = taught("default")
-    with pytest.raises(error, match=reason):
-        getattr(model, f"predict_{call}")(given)
-    with pytest.raises(error, match=reason):
-        getattr(model, f"learn_{call}")(given, 1 if call == "one" else [1])
+    with pytest.raises(TypeError, match="x must be a dict of numbers by feature name, got"):
+        model.predict_one(np.ones(2))
+    with pytest.raises(TypeError, match="x must be a dict of numbers by feature name, got"):
+        model.learn_one(np.ones(2), 1)
     for options, why in (({"variant": "PA-III"}, "unknown variant"), ({"C": -1.0}, "C must be")):
         with pytest.raises(ValueError, match=why):
             OrdinalPA(**options)
