@@ -189,11 +189,13 @@ def pa_repaired(stream: StreamSummary, v: Comparator) -> Bound:
 def pa_i_general(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
     """Theorem: sum of l <= sum of l* + sqrt(D T) |v|, for the run with C = |v| / sqrt(D T).
 
+    D = 1 + 2 R^2 (K-c-1)^2.
     For a given C the inequality of the appendix, from which the theorem follows: sum of l <=
     |v|^2 / (2C) + sum of l* + C T D / 2. Both can fail where R^2 < (K-c-2) / (K-c-1)^2; see
     `pa_i_repaired`.
     """
-    return _of_losses("PA-I general" if C is None else "PA-I any C", stream, v, _printed(stream), C)
+    D = 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
+    return _of_losses("PA-I general" if C is None else "PA-I any C", stream, v, D, C)
 
 
 def pa_i_ideal(stream: StreamSummary, v: Comparator) -> Bound:
@@ -201,8 +203,8 @@ def pa_i_ideal(stream: StreamSummary, v: Comparator) -> Bound:
 
     The run is the one with C = |v*| / sqrt(D T).
     """
-    bound = _of_losses("PA-I ideal", stream, v, _printed(stream), None)
-    return bound._replace(bound=_if_ideal(v, bound.bound - v.loss))
+    general = pa_i_general(stream, v)
+    return general._replace(name="PA-I ideal", bound=_if_ideal(v, general.bound - v.loss))
 
 
 def pa_i_repaired(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
@@ -221,11 +223,6 @@ def pa_ii_general(stream: StreamSummary, v: Comparator, C: float) -> Bound:
 def _linear_factor(stream: StreamSummary, C: float | None = None) -> float:
     factor = 1.0 + stream.largest_sq_norm * stream.n_required
     return factor if C is None else factor + 0.5 / C
-
-
-def _printed(stream: StreamSummary) -> float:
-    """D of PA-I as the paper has it."""
-    return 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
 
 
 def _if_ideal(v: Comparator, value: float) -> float:
