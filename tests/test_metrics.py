@@ -462,7 +462,7 @@ def test_ranges_as_labels_need_a_choice():
         ([[1, 2], [1, np.nan]], None, "row 1: prediction .*nan.* is not a grade"),
         ([[1, 2], [None, 2]], [1, 2], "row 1: prediction None is not a grade"),
         ([[1, 2], [1, 4]], [1, 2, 3], "row 1: prediction 4 is not one of the grades"),
-        ([[1, 2], [2, 1]], None, "row 1: lower end 2 is above upper end 1; swap the two in this"),
+        ([[1, 2], [2, 1]], None, "row 1: lower end 2 is above upper end 1; swap the two col"),
     ],
 )
 def test_bad_predictions_are_named(predicted, classes, message):

@@ -381,7 +381,8 @@ def tally(n_streams):
                 name = verdict.name + (", short rows" if may_fail(verdict) else "")
                 count[name] = count.get(name, 0) + 1
                 failed[name] = failed.get(name, 0) + (not verdict.holds)
-                tightest[name] = max(tightest.get(name, 0.0), verdict.tightness)
+                ratio = verdict.observed / (verdict.bound or 1.0)
+                tightest[name] = max(tightest.get(name, 0.0), ratio)
     print(f"{n_streams * len(sources)} streams")
     for name in sorted(count):
         print(f"{name:25} {count[name]:7} checks {failed[name]:5} broken {tightest[name]:.3f}")

@@ -27,6 +27,7 @@ from ordspan.core.rows import sq_norms
 from ordspan.core.state import Floats, Ranks
 from ordspan.labels.ranks import encode, find_classes, read_labels
 from ordspan.learners import Learner, LinearLearner
+from ordspan.learners.batch import solve
 from ordspan.learners.linear import DEFAULT_C, check_rule
 from ordspan.learners.rows import as_matrix, check_ranks, is_sparse, make_rows
 
@@ -123,13 +124,6 @@ class Bound(NamedTuple):
     comparator_loss: float
     power: int
 
-    @property
-    def tightness(self) -> float:
-        """Observed over bound: 1 is as tight as a bound can be, more than 1 breaks it."""
-        if self.bound == 0.0:
-            return 0.0 if self.observed == 0.0 else inf
-        return self.observed / self.bound
-
 
 # -- measuring -----------------------------------------------------------------------------------
 
@@ -195,11 +189,13 @@ def pa_repaired(stream: StreamSummary, v: Comparator) -> Bound:
 def pa_i_general(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
     """Theorem: sum of l <= sum of l* + sqrt(D T) |v|, for the run with C = |v| / sqrt(D T).
 
+    D = 1 + 2 R^2 (K-c-1)^2.
     For a given C the inequality of the appendix, from which the theorem follows: sum of l <=
     |v|^2 / (2C) + sum of l* + C T D / 2. Both can fail where R^2 < (K-c-2) / (K-c-1)^2; see
     `pa_i_repaired`.
     """
-    return _of_losses("PA-I general" if C is None else "PA-I any C", stream, v, _printed(stream), C)
+    D = 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
+    return _of_losses("PA-I general" if C is None else "PA-I any C", stream, v, D, C)
 
 
 def pa_i_ideal(stream: StreamSummary, v: Comparator) -> Bound:
@@ -207,8 +203,8 @@ def pa_i_ideal(stream: StreamSummary, v: Comparator) -> Bound:
 
     The run is the one with C = |v*| / sqrt(D T).
     """
-    bound = _of_losses("PA-I ideal", stream, v, _printed(stream), None)
-    return bound._replace(bound=_if_ideal(v, bound.bound - v.loss))
+    general = pa_i_general(stream, v)
+    return general._replace(name="PA-I ideal", bound=_if_ideal(v, general.bound - v.loss))
 
 
 def pa_i_repaired(stream: StreamSummary, v: Comparator, C: float | None = None) -> Bound:
@@ -227,11 +223,6 @@ def pa_ii_general(stream: StreamSummary, v: Comparator, C: float) -> Bound:
 def _linear_factor(stream: StreamSummary, C: float | None = None) -> float:
     factor = 1.0 + stream.largest_sq_norm * stream.n_required
     return factor if C is None else factor + 0.5 / C
-
-
-def _printed(stream: StreamSummary) -> float:
-    """D of PA-I as the paper has it."""
-    return 1.0 + 2.0 * stream.largest_sq_norm * stream.n_required**2
 
 
 def _if_ideal(v: Comparator, value: float) -> float:
@@ -423,8 +414,6 @@ class BoundProblem:
 
     def _path(self, loss: str, C: float | None) -> Iterator[Ranker]:
         """The zero ranker, and batch optima of growing norm and shrinking loss."""
-        from ordspan.learners.batch import solve
-
         yield self.zero
         data = self.rows, self.n_classes
         settings: dict[str, Any] = {"loss": loss, "tol": PATH_TOL, "max_iter": PATH_SWEEPS}
@@ -442,33 +431,24 @@ class BoundProblem:
     def _ideal(self) -> Iterator[Ranker]:
         """The shortest ranker without loss, if there is one, by cutting planes.
 
-        The product of every plane with (u, b) must be 1 or more.
+        The product of every plane with (u, b) must be 1 or more; each turn adds the one of every
+        threshold that is farthest from it.
         """
         ranker: Ranker | None = self.zero
-        planes: dict[tuple[int, int, int], Floats] = {}
+        units, planes = np.eye(self.n_classes - 1), dict[tuple[int, int], Floats]()
         while ranker is not None:
             gaps = self._losses(ranker, shortfalls)
-            cuts = [cut for cut in self._cuts(gaps) if cut not in planes]
-            if not cuts:
+            worst = enumerate(gaps.argmax(axis=0).tolist())
+            cuts = [(row, i) for i, row in worst if gaps[row, i] > NO_LOSS]
+            if planes.keys() >= set(cuts):
                 margin = 1.0 - gaps.max()
                 if margin > 0.0:  # else it is lost to rounding
                     yield ranker[0] / margin, ranker[1] / margin
                 return
-            for row, threshold, side in cuts:
-                x, axis = _row(self.matrix, row), np.eye(self.n_classes - 1)[threshold]
-                planes[row, threshold, side] = side * np.concatenate([x, -axis])
-            ranker = _shortest(np.array(list(planes.values())), self.matrix.shape[1])
-
-    def _cuts(self, gaps: Floats) -> Iterator[tuple[int, int, int]]:
-        """Row, threshold and side of the worst shortfall of every threshold on either side."""
-        i = np.arange(1, self.n_classes)
-        lower, upper = (ends[:, None] for ends in self.labels)
-        for side, asked in ((1, i < lower), (-1, i >= upper)):
-            column = np.where(asked, gaps, -inf)
-            rows = column.argmax(axis=0)
-            for threshold, row in enumerate(rows.tolist()):
-                if column[row, threshold] > NO_LOSS:
-                    yield row, threshold, side
+            for row, i in cuts:
+                side = 1.0 if i + 1 < self.labels[0][row] else -1.0
+                planes[row, i] = side * np.concatenate([_row(self.matrix, row), -units[i]])
+            ranker = _shortest(np.array([*planes.values()]), self.matrix.shape[1])
 
 
 def _shortest(planes: Floats, n_features: int) -> Ranker | None:
@@ -488,9 +468,8 @@ def _read_stream(X: Any, y: Any, classes: Any) -> tuple[Any, Ranks, Ranks, int]:
     labels, known_order = read_labels(y)
     order = find_classes(labels, known_order, classes)
     lower, upper = encode(labels, order)
-    if lower.size != matrix.shape[0]:
-        raise ValueError(f"X has {matrix.shape[0]} rows, but there are {lower.size} labels")
-    LinearLearner(matrix.shape[1], order.size).latent(matrix)  # refuses what is not finite
+    learner = LinearLearner(matrix.shape[1], order.size)
+    learner.latent(learner.rows(matrix, lower, upper))  # refuses what is not finite
     return matrix, lower, upper, order.size
 
 

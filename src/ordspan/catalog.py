@@ -7,6 +7,7 @@ from typing import Any
 
 from ordspan.learners import KernelLearner, Learner, LinearLearner
 from ordspan.learners.linear import DEFAULT_C
+from ordspan.wording import check_choice
 
 PA, KERNEL, SVM = "pa", "kernel", "svm"
 DEFAULT_BUDGET = 500
@@ -35,8 +36,7 @@ def learner_parameters(learner: str, chosen: Mapping[str, Any]) -> dict[str, Any
     >>> learner_parameters("svm", {"C": 2.0})["C"]
     2.0
     """
-    if learner not in DEFAULTS:
-        raise ValueError(f"unknown learner {learner!r}; choose from {', '.join(DEFAULTS)}")
+    check_choice("learner", learner, DEFAULTS)
     defaults = DEFAULTS[learner]
     for name in chosen:
         if name not in defaults:

@@ -196,7 +196,7 @@ def with_row_7(value):
         ({"X": np.ones(D)}, "2-d matrix.*got 1-d"),
         ({"X": np.array([["a"] * D] * 240)}, "could not convert string to float"),
         ({"X": np.ones((240, D)) * 1j}, "complex"),
-        ({"sample_weight": with_row_7(-1)}, r"row 7: sample_weight -1\.0 is not a finite number"),
+        ({"sample_weight": with_row_7(-1)}, r"row 7: sample_weight -1 is not a number from 0"),
         ({"sample_weight": with_row_7(np.nan)}, "row 7: sample_weight nan"),
         ({"sample_weight": np.ones(9)}, r"sample_weight has shape \(9,\) .*expected \(240,\)"),
     ],

@@ -133,26 +133,23 @@ def why_unusable(state: NDArray[Any], n_classes: int) -> str | None:
         return fault
     parts = parts_view.py_func(state)
     inner = np.concatenate([parts.head, *(part[1:-1] for part in parts[1:7]), parts.coverage])
-    if not np.isfinite(inner).all() or np.isnan(parts.reach).any():
-        return "has numbers that are not finite"
-    for edges in (parts.cuts, parts.bands):
-        if edges[0] != -inf or edges[-1] != inf or (np.diff(edges[1:-1]) < 0.0).any():
-            return "has cuts that are not sorted"
-    if (np.diff(parts.cuts) < MIN_GAP).any():
-        return "has cuts that are not apart"
+    if not (np.abs(inner) <= MAX_PART).all() or np.isnan(parts.reach).any():
+        return "has numbers that are not finite, or too large"
+    for edges, gap in ((parts.cuts, MIN_GAP), (parts.bands, 0.0)):
+        if edges[0] != -inf or edges[-1] != inf or (np.diff(edges) < gap).any():
+            return "has cuts that are not sorted and apart"
     levels = np.concatenate([[0.0], parts.coverage, [1.0]])
     if (np.diff(levels) <= 0.0).any() or (parts.reach < 0.0).any():
         return "has impossible coverages or reaches"
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has impossible curvatures"
-    if np.abs(inner).max() > MAX_PART or parts.head[SLOPE] > MAX_SLOPE:
-        return "has numbers that are too large, or too steep a slope"
+    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
+    fits = counts[0] in (0.0, 1.0) and counts[1] <= MAX_TRIALS and parts.head[SLOPE] <= MAX_SLOPE
+    if (counts < 0.0).any() or not fits:
+        return "has impossible counts, or too steep a slope"
     if parts.head[UNIT] not in (1.0, parts.head[SLOPE]):
         return "has bands that are neither thresholds nor cuts"
-    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
-    if (counts < 0.0).any() or counts[1] > MAX_TRIALS or counts[0] not in (0.0, 1.0):
-        return "has impossible counts"
     return None
 
 

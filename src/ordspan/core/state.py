@@ -155,10 +155,9 @@ def why_unusable(
         return f"has C = {state[C]:g}"
     model = model_view(state)
     thresholds, counts = model.edges[1:-1], model.counters[[TRIALS, UPDATES, LOG_COUNT]]
-    if not (model.edges[0] == -inf and model.edges[-1] == inf):
-        return "lacks the sentinels of its thresholds"
+    bounded = model.edges[0] == -inf and model.edges[-1] == inf
     unsorted = (thresholds[1:] < thresholds[:-1]).any() and model.rule not in UNSORTED
-    if unsorted or not np.isfinite(thresholds).all():
+    if unsorted or not bounded or not np.isfinite(thresholds).all():
         return "has thresholds that are not finite or not sorted"
     if not ((counts >= 0.0) & (counts <= MAX_TRIALS) & (counts == np.floor(counts))).all():
         return "has counters that are not whole numbers"

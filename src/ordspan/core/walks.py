@@ -20,7 +20,7 @@ from ordspan.core.rows import (
     row_fits,
     score_and_norm,
 )
-from ordspan.core.state import TRIALS, UPDATES, row_width, view
+from ordspan.core.state import TRIALS, UPDATES, age_of, row_width, view
 
 step = exact.step  # the step of a rule; each specialised copy gets its own
 
@@ -35,23 +35,18 @@ scratch_for = no_scratch
 
 
 @compiled
-def rank_near(edges, score, guess):
-    """Predicted rank, 1 + the number of thresholds not above the score, searched from a guess."""
-    rank = guess
-    while rank < edges.size - 1 and edges[rank] <= score:
-        rank += 1
-    while edges[rank - 1] > score:
-        rank -= 1
-    return rank
+def threshold(edges, correction, age, i):
+    """Threshold i of the last iterate, or, of a learner with an age, the average."""
+    return edges[i] - correction[i] / age if age > 0.0 else edges[i]
 
 
 @compiled
-def rank_by_average(edges, correction, trials, score, guess):
-    """Rank of a score among the averaged thresholds, searched from a guess."""
+def rank_near(edges, correction, age, score, guess):
+    """Predicted rank, 1 + the number of thresholds not above the score, searched from a guess."""
     rank = guess
-    while rank < edges.size - 1 and edges[rank] - correction[rank] / trials <= score:
+    while rank < edges.size - 1 and threshold(edges, correction, age, rank) <= score:
         rank += 1
-    while rank > 1 and edges[rank - 1] - correction[rank - 1] / trials > score:
+    while rank > 1 and threshold(edges, correction, age, rank - 1) > score:
         rank -= 1
     return rank
 
@@ -59,20 +54,17 @@ def rank_by_average(edges, correction, trials, score, guess):
 @compiled(inline="always")
 def score_row(model, score, values, columns):
     """Score that a row is predicted by, given that of the last iterate: the average's, if any."""
-    trials = model.counters[TRIALS]
-    if model.edge_correction.size == 0 or trials == 0.0:
+    age = age_of(model)
+    if age == 0.0:
         return score
-    return score - score_and_norm(model.weight_correction, values, columns)[0] / trials
+    return score - score_and_norm(model.weight_correction, values, columns)[0] / age
 
 
 # Given the model instead of its arrays, a step at 136 features takes 1.2 times as long.
 @compiled(inline="always")
 def rank_score(model, score, guess):
     """Rank of the score that a row is predicted by."""
-    edges, correction, trials = model.edges, model.edge_correction, model.counters[TRIALS]
-    if correction.size == 0 or trials == 0.0:
-        return rank_near(edges, score, guess)
-    return rank_by_average(edges, correction, trials, score, guess)
+    return rank_near(model.edges, model.edge_correction, age_of(model), score, guess)
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
@@ -90,7 +82,7 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
         rank = rank_score(model, score_before, lower)
     if C <= 0.0:
         return rank, score_before
-    age = model.counters[TRIALS] if model.edge_correction.size > 0 else 0.0
+    age = age_of(model)
     pull, moved, finite = step(model, age, C, score, sq_norm, lower, upper)
     if not finite:
         return BAD_ROW, score_before

@@ -292,7 +292,8 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
 def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
     """Refuse coverages or labels that differ from those of the calibration."""
     calibrated, current = model.calibration_, Calibration(2, model.coverages, model.labels)
-    if not calibrated.has_same_settings(current):
+    same_coverages = np.array_equal(calibrated.coverages, current.coverages)
+    if not same_coverages or calibrated.labels != current.labels:
         raise ValueError(
             f"the model was calibrated for coverages={calibrated.coverages.tolist()} and "
             f"labels={calibrated.labels!r}, but they are now {current.coverages.tolist()} and "

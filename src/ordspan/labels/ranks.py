@@ -66,8 +66,6 @@ def _read_frame(y: Any) -> tuple[Labels, NDArray[Any] | None]:
         raise ValueError(
             f"y has {len(y.columns)} columns; use one column of labels or two, lower and upper"
         )
-    if len({*y.columns}) < len(y.columns):
-        raise ValueError(f"both columns of y are named {y.columns[0]!r}; rename one of them")
     columns, orders = read_columns(y[name] for name in y.columns)
     return columns[0] if len(columns) == 1 else pairs(*columns), common_order(*orders)
 
@@ -232,13 +230,10 @@ def encode(labels: Labels, classes: NDArray[Any], *, what: str = "label") -> tup
     if (lower > upper).any():
         row = int(np.argmax(lower > upper))
         low, high = labels[row].tolist()
-        remedy = "swap the two columns?"
-        if (lower < upper).any():
-            remedy = (
-                "swap the two in this row? If these are two people's votes, take the lower and the "
-                "higher of each row"
-            )
-        raise ValueError(f"row {row}: lower end {low!r} is above upper end {high!r}; {remedy}")
+        raise ValueError(
+            f"row {row}: lower end {low!r} is above upper end {high!r}; swap the two columns, or, "
+            "if these are two people's votes, take the lower and the higher of each row"
+        )
     return lower, upper
 
 

@@ -167,26 +167,19 @@ class LabelReader:
         rank = self._find(word)
         if rank is not None:
             return rank + (kind == "above") - (kind == "below")
-        if kind in ("low", "high") or not self._is_comparable(word):
+        if kind in ("low", "high") or self._numbers is None or not is_number(word):
             raise self._unknown(word)
-        return int(np.searchsorted(self._numbers or [], float(word))) + (kind == "above")
-
-    def _is_comparable(self, word: str) -> bool:
-        """Whether a word is a number on a scale of numbers."""
-        return self._numbers is not None and is_number(word)
+        return int(np.searchsorted(self._numbers, float(word))) + (kind == "above")
 
     def _unknown(self, word: str) -> ValueError:
         grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if grade else ""
-        if self._may_be_code(word) or is_no_answer(word):
+        may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
+        if may_be_code or is_no_answer(word):
             meant = f"if it means no answer, give {columns_hint('na', word)}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
         )
-
-    def _may_be_code(self, word: str) -> bool:
-        """Whether an unknown label among numbers may be a code for no answer."""
-        return self._owner == "" and self._numbers is not None and len(word) <= LONGEST_CODE
 
     def _nearest(self, word: str) -> str:
         """The named grade that may be meant by a word, or nothing."""
@@ -194,6 +187,6 @@ class LabelReader:
 
     def _similarity(self, word: str) -> float:
         """How similar a word is to a grade, from 0 to 1."""
-        if word in self._ranks or self._is_comparable(word):
+        if word in self._ranks or (self._numbers is not None and is_number(word)):
             return 1.0
         return SequenceMatcher(None, fold(self._nearest(word)), fold(word)).ratio()

@@ -19,6 +19,7 @@ from ordspan.core.state import Floats, Ranks
 from ordspan.core.walks import score_one
 from ordspan.learners.calibration import Calibration
 from ordspan.learners.rows import (
+    FLOATS,
     NO_ORDER,
     NO_RANKS,
     NO_WEIGHTS,
@@ -359,7 +360,7 @@ class Learner(Locked):
         >>> LinearLearner(9, n_classes=3).learn_one(np.array([1.0]), 1, 2, columns=np.array([7]))
         3
         """
-        if x.__class__ is not np.ndarray or x.dtype.char not in "df":
+        if x.__class__ is not np.ndarray or x.dtype not in FLOATS:
             x = as_row(x)
         if upper is None:
             upper = lower
@@ -371,9 +372,6 @@ class Learner(Locked):
         try:
             rank: int = self.walks.learn_one(self.state, x, columns, lower, upper)
         except TypingError:
-            row = as_row(x)
-            if row is not x:  # another byte order
-                return self.learn_one(row, lower, upper, columns)
             check_ranks([lower], [upper], self.n_classes)
             raise
         if rank == BAD_ROW:

@@ -310,21 +310,6 @@ class Calibration:
             raise ValueError(f"coverage {coverage!r} was not calibrated; {remedy}")
         return int(at[0])
 
-    def has_same_settings(self, other: Calibration) -> bool:
-        """Whether another calibration has the same coverages and definition of a miss.
-
-        Parameters
-        ----------
-        other : Calibration
-            The other calibration; its number of ranks may differ.
-
-        Returns
-        -------
-        bool
-            True if they are the same.
-        """
-        return self.labels == other.labels and np.array_equal(self.coverages, other.coverages)
-
     def with_rank(self, rank: int) -> Self:
         """A calibration that continues this one with one more rank; see `Learner.with_rank`.
 
