@@ -1,8 +1,9 @@
-"""The River models: rows are dicts, and new features and grades may appear."""
+"""The River models: rows are dicts or data frames, and new features and grades may appear."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import deepcopy
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
@@ -129,7 +130,30 @@ def as_values(x: Mapping[Any, Any]) -> NDArray[np.float64]:
     return values
 
 
-class OrdinalClassifier(base.Classifier):
+def records(X: Any) -> list[dict[Any, Any]]:
+    """The rows of a data frame as dicts."""
+    from pandas import DataFrame
+
+    if not isinstance(X, DataFrame):
+        raise TypeError(f"a mini-batch must be a pandas DataFrame, got {type(X).__name__}")
+    if not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"more than one column of X is named {twice!r}; rename one of them")
+    return X.to_dict("records") or [{}] * len(X)
+
+
+def each_row(function: Callable[..., Any], *columns: Any) -> list[Any]:
+    """What a function makes of each row; its errors begin with the number of the row."""
+    results = []
+    for number, row in enumerate(zip(*columns, strict=True)):
+        try:
+            results.append(function(*row))
+        except ValueError as reason:
+            raise ValueError(f"row {number}: {reason}") from None
+    return results
+
+
+class OrdinalClassifier(base.MiniBatchClassifier):
     """Base of the models; subclasses define the parameters and the learner.
 
     The state is four attributes: the column of each feature, the grades, a learner with room for at
@@ -228,6 +252,37 @@ class OrdinalClassifier(base.Classifier):
             return {grade: 1.0 / len(order) for grade in order}
         chances = self._calibration.probabilities([score])[0].tolist()
         return dict(zip(order, chances, strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame one by one, as `learn_one` does, or none of them.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One column per feature.
+        y : Series or two-column DataFrame
+            Grades or (lower, upper) pairs, one per row; or the two ends in two columns.
+        """
+        rows = records(X)
+        labels = list(y.itertuples(False, None) if hasattr(y, "columns") else y)
+        if len(labels) != len(rows):
+            raise ValueError(f"X has {len(rows)} rows, but there are {len(labels)} labels")
+        model = deepcopy(self)
+        each_row(model.learn_one, rows, labels)
+        vars(self).update(vars(model))
+
+    def predict_many(self, X: Any) -> Any:
+        """The grade of every row of a data frame, as a Series; None before anything was learned."""
+        import pandas as pd
+
+        return pd.Series(each_row(self.predict_one, records(X)), index=X.index)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of every grade for every row of a data frame, one column per grade."""
+        import pandas as pd
+
+        chances = each_row(self.predict_proba_one, records(X))
+        return pd.DataFrame(chances, index=X.index, columns=self._grades.order)
 
     def _score(self, x: Any) -> Any:
         """Score of an example; None before there is a learner."""
