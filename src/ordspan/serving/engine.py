@@ -333,6 +333,11 @@ class Engine:
         """Number of the last event, 0 before the first."""
         return self.log.last
 
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that were not undone."""
+        return self.log.totals(0, self.log.last)[0]
+
     def events(self) -> list[Event]:
         """All events of the log, undone ones among them."""
         with self._lock:
