@@ -256,18 +256,17 @@ def page(table: pd.DataFrame) -> str:
     table = table.assign(entry=table.method + ", " + table.given)
     with_proba = table.method.map(lambda name: BY_NAME[name].proba)
     exact = table.labels == LABELS[0]
-    people = table.method != "constant"
-    old = ~table.dataset.isin((*UNSEEN, "income"))
-    new = table.dataset.isin(UNSEEN)
+    scores = {
+        "MAE": ("mae", table.method != "constant"),
+        "RPS, exact labels": ("rps", exact & with_proba),
+    }
+    sets = {
+        "eight sets": ~table.dataset.isin((*UNSEEN, "income")),
+        "four unseen sets": table.dataset.isin(UNSEEN),
+    }
     parts = {
-        "Mean ranks by MAE, eight sets": mean_ranks(table[people & old]),
-        "Mean ranks by MAE, four unseen sets": mean_ranks(table[people & new]),
-        "Mean ranks by RPS, exact labels, eight sets": mean_ranks(
-            table[exact & old & with_proba], "rps"
-        ),
-        "Mean ranks by RPS, exact labels, four unseen sets": mean_ranks(
-            table[exact & new & with_proba], "rps"
-        ),
+        f"Mean ranks by {title}, {which}": mean_ranks(table[rows & some], score)
+        for (title, (score, rows)), (which, some) in product(scores.items(), sets.items())
     }
     for kind in table.labels.unique():
         some = table[table.labels == kind]

@@ -21,6 +21,13 @@ def test_a_benchmark_runs(name):
     assert table(rows, "toy").count("\n|") == len(rows) + 2 > 3
 
 
+def test_a_tree_that_is_compared_with_itself_gives_the_same_numbers():
+    import bench_reproduce
+
+    rows = bench_reproduce.run(scale=0.0, base=str(bench_reproduce.OURS))
+    assert (len(rows), rows[-1].measured) == (3, 0)
+
+
 def test_the_benchmark_of_ranges_runs():
     import bench_ranges
     from ordspan.datasets import synthetic
