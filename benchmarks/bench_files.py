@@ -260,10 +260,6 @@ that file, whose row groups have a million rows and dictionaries of 1 MB.
 """
 
 
-def report(scale: float) -> str:
-    return table(run(scale), "Training from files") + NOTE
-
-
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    command(report, __doc__ or "")
+    command(lambda scale: table(run(scale), "Training from files") + NOTE, __doc__ or "")

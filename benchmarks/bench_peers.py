@@ -57,12 +57,12 @@ SCORES = ("mae", "mae_sd", "kappa", "rps", "fit_seconds", "predict_seconds")
 COLUMNS = [*Cell._fields, "rows", "status", *SCORES, "package"]
 
 
-def available(names: Iterable[str], rows: int | None, data_dir: str | None) -> dict[str, Dataset]:
+def available(names: Iterable[str], rows: int | None) -> dict[str, Dataset]:
     """The data sets that can be had, whole or cut to so many rows."""
     found = {}
     for name in names:
         try:
-            found[name] = load(name, rows, data_dir)
+            found[name] = load(name, rows)
         except DataUnavailable as reason:
             print(f"left out: {name}: {reason}")
     return found
@@ -302,12 +302,11 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep its rows, run what it lacks")
     parser.add_argument("--rows", type=int, help="cut every data set to so many rows")
     parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
-    parser.add_argument("--data-dir", help="folder with the data; left out, ORDSPAN_DATA if set")
     options = parser.parse_args()
     if options.add and not options.save:
         parser.error("--add needs --save FILE, where the table is")
     saved = pd.read_csv(options.save) if options.add else None
-    datasets = available(DATASETS, options.rows, options.data_dir)
+    datasets = available(DATASETS, options.rows)
 
     def keep(table: pd.DataFrame) -> None:
         if options.save:

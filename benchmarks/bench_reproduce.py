@@ -1,8 +1,7 @@
 """How long does `ordspan reproduce` take, and how long with another tree of the source?
 
 ``make bench`` runs this at full size; the tests run it at toy size. With ``--base SRC``, the folder
-``src`` of a worktree of another commit, both run in turns, and their tables must agree. A run has
-processes of its own, so the times include the start of Python.
+``src`` of a worktree of another commit, both run in turns, and their tables must agree.
 """
 
 from __future__ import annotations
@@ -23,22 +22,20 @@ TOY = ["--datasets", "abalone", "--algorithms", "PA", "--runs", "2", "--trials",
 def run(scale: float = 1.0, base: str | None = None) -> list[Row]:
     """All rows; the tests use ``scale`` 0."""
     options, repeats = (FULL, 3) if scale else (TOY, 1)
-    trees, turns = [OURS, *([base] if base else [])], []
+    trees = {"ours": OURS} | ({"base": base} if base else {})
     with tempfile.TemporaryDirectory() as folder:
-        outs = [f"{folder}/{number}" for number in range(len(trees))]
-        for _ in range(1 + repeats):
-            turns.append(
-                [
-                    process_costs(*WORDS, *options, "--out", out, PYTHONPATH=str(src))
-                    for src, out in zip(trees, outs, strict=True)
-                ]
-            )
-        tables = [set(Path(out, "summary.csv").read_text().splitlines()) for out in outs]
+
+        def costs_of(tree: str) -> np.ndarray:
+            out = ["--out", f"{folder}/{tree}"]
+            return process_costs(*WORDS, *options, *out, PYTHONPATH=str(trees[tree]))
+
+        turns = [[*map(costs_of, trees)] for _ in range(1 + repeats)]
+        tables = [set(Path(folder, tree, "summary.csv").read_text().split("\n")) for tree in trees]
     costs = np.array(turns[1:])  # the first turn compiles
     wall, busy, _ = np.median(costs[:, 0], axis=0)
     work = " ".join(["ordspan reproduce", *options])
     if base is None:
-        return [Row.at_most(f"{work} ({busy:.1f} s of processor time)", wall, 60, " s")]
+        return [Row.at_most(f"{work}: processor time ({wall:.0f} s wall clock)", busy, 30, " s")]
     wall_times, busy_times, _ = np.median(costs[:, 0] / costs[:, 1], axis=0)
     different = len(set.symmetric_difference(*tables))
     return [

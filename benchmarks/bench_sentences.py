@@ -92,9 +92,8 @@ reviews and 4,200 tweets. The label is the range from the lower to the upper qua
 ratings; a quarter of the rows is held out, and the error is the mean distance to the rounded mean
 rating, over five splits. Always giving the best single grade has an error of 1.42 and 1.25, and so
 has each sentence as one category; one pass instead of ten has 1.00 and 0.74. The learner `svm`,
-which needs all rows in memory, had 0.86 instead of 0.90 on the first split of the reviews.
-
-The features were chosen on these two sets.
+which needs all rows in memory, had 0.86 instead of 0.90 on the first split of the reviews. The
+features were chosen on these two sets.
 """
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def test_the_comparison_with_peers_runs_and_goes_on_where_it_stopped(tmp_path):
     pytest.importorskip("pandas")
     import bench_peers
 
-    datasets = bench_peers.available(["synthetic"], 90, None)
+    datasets = bench_peers.available(["synthetic"], 90)
     methods = ["OrdinalPA", "SGDClassifier pa1"]
     compare = partial(bench_peers.compare, datasets, ("75 % ranges",), methods, jobs=2)
     whole = compare(keep=lambda table: bench_peers.write(table, tmp_path / "peers.csv"))
