@@ -96,10 +96,7 @@ def in_fresh_process(work: Callable[..., Any], *args: object) -> Any:
 
 
 def process_costs(*words: str, **variables: str) -> np.ndarray:
-    """Wall-clock seconds, processor seconds and peak megabytes of Python in a separate process.
-
-    Its peak is at least that of this process so far.
-    """
+    """Wall-clock seconds, processor seconds and peak megabytes of Python in a separate process."""
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, *words], stdout=subprocess.DEVNULL, env=os.environ | variables
@@ -108,6 +105,7 @@ def process_costs(*words: str, **variables: str) -> np.ndarray:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, words
     took = time.perf_counter() - started
+    # the peak is at least that of this process so far
     return np.array([took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024])
 
 
