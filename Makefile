@@ -59,7 +59,7 @@ docs: $(VENV)/.docs ## build the documentation site; warnings are errors
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
-BENCHMARKS := foundation compile kernel ranges files sentences dask serve
+BENCHMARKS := foundation compile kernel ranges files sentences dask serve reproduce
 bench: $(VENV)/.bench ## measure every speed claim of the README, a table each
 	for name in $(BENCHMARKS); do \
 	  $(BIN)/python benchmarks/bench_$$name.py --save docs/measured/$$name.md || exit 1; done

@@ -21,7 +21,6 @@ from ordspan import OrdinalPA
 from ordspan.distributed import fit
 
 N_ROWS, WIDTH, N_CLASSES, N_BLOCKS, ROUNDS = 2_000_000, 136, 5, 16, 3
-TURNS = 2
 NOISE = 0.5
 CLASSES = list(range(1, N_CLASSES + 1))
 
@@ -91,7 +90,7 @@ def errors(n: int) -> list[float]:
 
 def run(scale: float = 1.0) -> list[Row]:
     """Error and throughput of mixing, against passes in one process and one worker."""
-    n, repeats, turns = (max(20, int(N_ROWS * scale) // N_BLOCKS)) * N_BLOCKS, 5, TURNS
+    n, repeats, turns = (max(20, int(N_ROWS * scale) // N_BLOCKS)) * N_BLOCKS, 5, 2
     if not scale:
         repeats = turns = 1
     times = [[round_seconds(workers, n, repeats) for workers in (1, 2)] for _ in range(turns)]

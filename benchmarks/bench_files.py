@@ -7,21 +7,19 @@ summed over all threads, except where they are labelled as wall clock.
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute, csv, parquet
 from sklearn.datasets import load_svmlight_file
 
-from measuring import Row, command, graded_rows, in_fresh_process, ratio, table
+from measuring import Row, command, graded_rows, in_fresh_process, process_costs, ratio, table
 from ordspan import OrdinalPA, train_files
 
 N, D, GRADES = 723_412, 136, [1, 2, 3, 4, 5]
@@ -120,35 +118,20 @@ def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int
     return rows
 
 
-def write_big_csv(path: Path, n_bytes: int) -> None:
-    n_rows = 20_000 if n_bytes else 200
-    csv.write_csv(as_table(*graded_rows(n_rows, D, 5, dtype=np.float32)), path)
-    head, _, body = path.read_bytes().partition(b"\n")
-    with path.open("wb") as file:
-        file.write(head + b"\n")
-        for _ in range(max(1, n_bytes // len(body))):
-            file.write(body)
-
-
-def write_big_parquet(path: Path, n_bytes: int) -> None:
-    """Row groups of a million rows, as pyarrow writes them."""
-    n_rows = 1_000_000 if n_bytes else 200
-    rows = as_table(*graded_rows(n_rows, D, 5, dtype=np.float32))
-    with parquet.ParquetWriter(path, rows.schema) as file:
-        for _ in range(max(1, n_bytes // rows.nbytes)):
+def write_big(path: Path, n_bytes: int, writer: Any, n_rows: int) -> None:
+    """Write the same rows again and again; in Parquet each time as a row group."""
+    rows = as_table(*graded_rows(n_rows if n_bytes else 200, D, 5, dtype=np.float32))
+    with path.open("wb") as sink, writer(sink, rows.schema) as file:
+        file.write_table(rows)
+        while sink.tell() < n_bytes:
             file.write_table(rows)
 
 
-def big_memory(path: str) -> float:
-    """Peak megabytes of the command that trains from a file."""
-    child_costs(*train_words(Path(path)), "--grades", "1..5")
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-
-
-def memory(folder: Path, name: str, write: Callable[[Path, int], None], n_bytes: int) -> list[Row]:
+def memory(folder: Path, name: str, writer: Any, n_rows: int, n_bytes: int) -> list[Row]:
     path = folder / f"big.{name.lower()}"
-    write(path, n_bytes)
-    peak = in_fresh_process(big_memory, str(path))
+    write_big(path, n_bytes, writer, n_rows)
+    words = [*train_words(path), "--grades", "1..5"]
+    peak = in_fresh_process(process_costs, *words)[2]
     gigabytes = path.stat().st_size / 2**30
     work = f"peak memory of ordspan train on a {name} file of {gigabytes:.1f} GB"
     return [Row.at_most(work, peak, 600, " MB")]
@@ -161,25 +144,15 @@ def train_words(path: Path) -> list[str]:
     return ["-m", "ordspan", *words]
 
 
-def child_costs(*words: str, **variables: str) -> np.ndarray:
-    """Wall-clock and processor time of Python in a separate process, start-up included."""
-    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = (sys.executable, *words)
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=os.environ | variables)
-    ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return np.array([ended - started, used])
-
-
 def commands(folder: Path, repeats: int) -> list[Row]:
     """Measure what is felt on the command line."""
     path = folder / "small.csv"
     csv.write_csv(as_table(*graded_rows(500, 8, 5)), path)
     small = [*train_words(path), "--grades", "1..5"]
-    _, cold = child_costs(*small, NUMBA_CACHE_DIR=str(folder / "cache"))
-    child_costs(*small)
-    _, used = np.median([child_costs(*small) for _ in range(repeats)], axis=0)
-    wall, _ = np.median([child_costs("-m", "ordspan", "--help") for _ in range(repeats)], axis=0)
+    _, cold, _ = process_costs(*small, NUMBA_CACHE_DIR=str(folder / "cache"))
+    process_costs(*small)
+    _, used, _ = np.median([process_costs(*small) for _ in range(repeats)], axis=0)
+    wall = np.median([process_costs("-m", "ordspan", "--help")[0] for _ in range(repeats)])
     work = "ordspan train on a CSV file of 500 rows, processor time of the whole command"
     return [
         Row.at_most(f"{work}, nothing compiled yet", cold, 9, " s"),
@@ -243,7 +216,7 @@ def mixed(folder: Path, n: int, repeats: int) -> list[Row]:
     path, columns = folder / "mixed.csv", mixed_table(n)
     csv.write_csv(columns, path)
     jobs = train_words(path), ["-W", "ignore", "-c", PIPELINE, str(path)]
-    turns = [[child_costs(*words)[1] for words in jobs] for _ in range(repeats + 1)]
+    turns = [[process_costs(*words)[1] for words in jobs] for _ in range(repeats + 1)]
     ours, theirs = np.array(turns[1:]).T
     work = f"ordspan train on a mixed CSV file, {n:,} × {columns.num_columns} "
     work += f"({path.stat().st_size / 1e6:.0f} MB)"
@@ -263,8 +236,8 @@ def run(scale: float) -> list[Row]:
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
         lambda folder: mixed(folder, max(300, int(MIXED_ROWS * scale)), repeats),
         lambda folder: commands(folder, 5 if scale else 1),
-        lambda folder: memory(folder, "CSV", write_big_csv, n_bytes),
-        lambda folder: memory(folder, "Parquet", write_big_parquet, n_bytes),
+        lambda folder: memory(folder, "CSV", csv.CSVWriter, 20_000, n_bytes),
+        lambda folder: memory(folder, "Parquet", parquet.ParquetWriter, 1_000_000, n_bytes),
     ]
     for part in parts:
         with tempfile.TemporaryDirectory() as folder:
@@ -287,10 +260,6 @@ that file, whose row groups have a million rows and dictionaries of 1 MB.
 """
 
 
-def report(scale: float) -> str:
-    return table(run(scale), "Training from files") + NOTE
-
-
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    command(report, __doc__ or "")
+    command(lambda scale: table(run(scale), "Training from files") + NOTE, __doc__ or "")

@@ -16,10 +16,9 @@ from measuring import (
     FAST,
     Row,
     command,
-    forget_peak,
     graded_rows,
     in_fresh_process,
-    peak_megabytes,
+    megabytes_in_use,
     ratio,
     seconds,
     table,
@@ -89,10 +88,9 @@ def _stream(n: int, budget: int) -> tuple[float, float, float]:
         X, ranks = graded_rows(portion, WIDTH, N_CLASSES, seed=number)
         took.append(seconds(partial(learner.learn_many, X, ranks)))
         if number == 1:  # the budget is full, and everything is compiled
-            forget_peak()
-            before = peak_megabytes()
+            before = megabytes_in_use()
     assert learner.n_support <= budget
-    return np.median(took[-5:]) / np.median(took[1:6]), peak_megabytes() - before, sum(took)
+    return np.median(took[-5:]) / np.median(took[1:6]), megabytes_in_use() - before, sum(took)
 
 
 def long_stream(n: int, budget: int) -> list[Row]:

@@ -57,12 +57,12 @@ SCORES = ("mae", "mae_sd", "kappa", "rps", "fit_seconds", "predict_seconds")
 COLUMNS = [*Cell._fields, "rows", "status", *SCORES, "package"]
 
 
-def available(names: Iterable[str], rows: int | None, data_dir: str | None) -> dict[str, Dataset]:
+def available(names: Iterable[str], rows: int | None) -> dict[str, Dataset]:
     """The data sets that can be had, whole or cut to so many rows."""
     found = {}
     for name in names:
         try:
-            found[name] = load(name, rows, data_dir)
+            found[name] = load(name, rows)
         except DataUnavailable as reason:
             print(f"left out: {name}: {reason}")
     return found
@@ -256,18 +256,17 @@ def page(table: pd.DataFrame) -> str:
     table = table.assign(entry=table.method + ", " + table.given)
     with_proba = table.method.map(lambda name: BY_NAME[name].proba)
     exact = table.labels == LABELS[0]
-    people = table.method != "constant"
-    old = ~table.dataset.isin((*UNSEEN, "income"))
-    new = table.dataset.isin(UNSEEN)
+    scores = {
+        "MAE": ("mae", table.method != "constant"),
+        "RPS, exact labels": ("rps", exact & with_proba),
+    }
+    sets = {
+        "eight sets": ~table.dataset.isin((*UNSEEN, "income")),
+        "four unseen sets": table.dataset.isin(UNSEEN),
+    }
     parts = {
-        "Mean ranks by MAE, eight sets": mean_ranks(table[people & old]),
-        "Mean ranks by MAE, four unseen sets": mean_ranks(table[people & new]),
-        "Mean ranks by RPS, exact labels, eight sets": mean_ranks(
-            table[exact & old & with_proba], "rps"
-        ),
-        "Mean ranks by RPS, exact labels, four unseen sets": mean_ranks(
-            table[exact & new & with_proba], "rps"
-        ),
+        f"Mean ranks by {title}, {which}": mean_ranks(table[rows & some], score)
+        for (title, (score, rows)), (which, some) in product(scores.items(), sets.items())
     }
     for kind in table.labels.unique():
         some = table[table.labels == kind]
@@ -303,12 +302,11 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep its rows, run what it lacks")
     parser.add_argument("--rows", type=int, help="cut every data set to so many rows")
     parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
-    parser.add_argument("--data-dir", help="folder with the data; left out, ORDSPAN_DATA if set")
     options = parser.parse_args()
     if options.add and not options.save:
         parser.error("--add needs --save FILE, where the table is")
     saved = pd.read_csv(options.save) if options.add else None
-    datasets = available(DATASETS, options.rows, options.data_dir)
+    datasets = available(DATASETS, options.rows)
 
     def keep(table: pd.DataFrame) -> None:
         if options.save:

@@ -92,11 +92,6 @@ def coverages(data: Dataset, n_splits: int) -> list[Row]:
     return rows
 
 
-def rps(proba: np.ndarray, split: Split) -> float:
-    """Ranked probability score on the exact grades of the test rows."""
-    return ranked_probability_score(split.y_test, proba, classes=split.classes)
-
-
 def logistic(split: Split) -> np.ndarray:
     """mord's all-threshold logistic regression, fitted in batch to the exact labels."""
     from mord import LogisticAT
@@ -130,8 +125,9 @@ def against(
         proba = theirs(split)
         if proba is None or not np.isfinite(proba).all():
             return None
-        other += rps(proba, split)
-        mine += rps(ours(split).predict_proba(split.X_test), split)
+        rps = partial(ranked_probability_score, split.y_test, classes=split.classes)
+        other += rps(proba)
+        mine += rps(ours(split).predict_proba(split.X_test))
     return mine / other
 
 
@@ -170,17 +166,12 @@ def costs(scale: float) -> list[Row]:
 def run(scale: float) -> list[Row]:
     """All rows."""
     n_splits, rows = max(1, round(5 * scale)), []
-    for data in available(LOGISTIC, None if scale >= 1 else 200, None).values():
+    for data in available(LOGISTIC, None if scale >= 1 else 200).values():
         few = max(1, n_splits // 2) if data.X.shape[1] >= MANY else n_splits
         rows += coverages(data, few) + probabilities(data, few)
     return rows + costs(scale)
 
 
-def report(scale: float) -> str:
-    """All rows as one table, and the note."""
-    found = table(run(scale), "Probabilities and ranges: coverage, sharpness and cost")
-    return f"{found}\n{NOTE}"
-
-
 if __name__ == "__main__":
-    command(report, __doc__.splitlines()[0])
+    title = "Probabilities and ranges: coverage, sharpness and cost"
+    command(lambda scale: f"{table(run(scale), title)}\n{NOTE}", __doc__.splitlines()[0])

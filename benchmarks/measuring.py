@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import json
 import multiprocessing
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -82,28 +83,30 @@ def table(rows: list[Row], title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def forget_peak() -> None:
-    """Reset the peak to the memory in use now, where Linux allows it.
-
-    Otherwise temporary memory from generating the data, and freed memory that was not returned to
-    the system, would hide later allocations of the same size.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-        with open("/proc/self/clear_refs", "w") as switch:
-            switch.write("5")
-
-
-def peak_megabytes() -> float:
-    """Peak memory of this process, on Linux."""
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+def megabytes_in_use() -> float:
+    """Memory that this process holds now, on Linux."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def in_fresh_process(work: Callable[..., Any], *args: object) -> Any:
     """What the work returns in a process of its own."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *args).result()
+
+
+def process_costs(*words: str, **variables: str) -> np.ndarray:
+    """Wall-clock seconds, processor seconds and peak megabytes of Python in a separate process."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.DEVNULL, env=os.environ | variables
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, words
+    took = time.perf_counter() - started
+    # the peak is at least that of this process so far
+    return np.array([took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024])
 
 
 def judged_sentences(folder: Path, name: str) -> list[tuple[str, np.ndarray]]:
@@ -118,16 +121,18 @@ def judged_sentences(folder: Path, name: str) -> list[tuple[str, np.ndarray]]:
     ]
 
 
-def command(report: Callable[[float], str], description: str) -> None:
-    """Print a report at the requested scale, and optionally save it."""
+def command(report: Callable[..., str], description: str, **options: str) -> None:
+    """Print a report at the requested scale, and optionally save it; more options by their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--scale", type=float, default=1.0, help="1 is the full size")
     parser.add_argument("--save", type=Path, help="also write the report to this file")
-    options = parser.parse_args()
-    text = report(options.scale)
+    for name, about in options.items():
+        parser.add_argument(f"--{name}", help=about)
+    chosen = vars(parser.parse_args())
+    save, text = chosen.pop("save"), report(**chosen)
     print(text)
-    if options.save:
-        options.save.write_text(text, encoding="utf-8")
+    if save:
+        save.write_text(text, encoding="utf-8")
 
 
 def graded_rows(

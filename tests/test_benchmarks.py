@@ -21,6 +21,13 @@ def test_a_benchmark_runs(name):
     assert table(rows, "toy").count("\n|") == len(rows) + 2 > 3
 
 
+def test_a_tree_that_is_compared_with_itself_gives_the_same_numbers():
+    import bench_reproduce
+
+    rows = bench_reproduce.run(scale=0.0, base=str(bench_reproduce.OURS))
+    assert (len(rows), rows[-1].measured) == (3, 0)
+
+
 def test_the_benchmark_of_ranges_runs():
     import bench_ranges
     from ordspan.datasets import synthetic
@@ -50,7 +57,7 @@ def test_the_comparison_with_peers_runs_and_goes_on_where_it_stopped(tmp_path):
     pytest.importorskip("pandas")
     import bench_peers
 
-    datasets = bench_peers.available(["synthetic"], 90, None)
+    datasets = bench_peers.available(["synthetic"], 90)
     methods = ["OrdinalPA", "SGDClassifier pa1"]
     compare = partial(bench_peers.compare, datasets, ("75 % ranges",), methods, jobs=2)
     whole = compare(keep=lambda table: bench_peers.write(table, tmp_path / "peers.csv"))

@@ -61,7 +61,7 @@ UNSEEN = {
 """Real data sets that no default of ordspan was chosen on; docs/measured/peers.md names sources."""
 
 
-def load(name: str, rows: int | None, data_dir: str | None = None) -> Dataset:
+def load(name: str, rows: int | None) -> Dataset:
     """A data set, whole or cut to this many rows with all ranks in their shares."""
     if name in UNSEEN:
         whole = load_unseen(name)
@@ -70,7 +70,7 @@ def load(name: str, rows: int | None, data_dir: str | None = None) -> Dataset:
     elif name == "income":
         whole = load_income()
     else:
-        whole = load_dataset(name, data_dir)
+        whole = load_dataset(name)
     if rows is None or len(whole.ranks) <= rows:
         return whole
     every = np.arange(len(whole.ranks))

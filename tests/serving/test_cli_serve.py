@@ -67,4 +67,4 @@ def test_labels_are_exported_as_a_table_for_train_and_the_folder_goes_on(tmp_pat
     assert out.read_text().splitlines() == [
         *("key,lower,upper,a,b", "k1,2,3,-1.5,'@x", "k2,4,4,-1.5,-5", "k4,1,1,-1.5,7")
     ]
-    assert json.loads(said("serve", "--state", state, "--json"))["events"] == 5
+    assert json.loads(said("serve", "--state", state, "--json"))["labels"] == 3

@@ -1,12 +1,22 @@
 """Who may ask, and how much."""
 
+import asyncio
 import hmac
+import signal
 import socket
+from functools import partial
 
 import pytest
 import uvicorn
 
-from ordspan.serving.http import HEADERS, MAX_BODY_BYTES, PAGE_POLICY, read_token, run_server
+from ordspan.serving.http import (
+    HEADERS,
+    MAX_BODY_BYTES,
+    PAGE_POLICY,
+    Application,
+    read_token,
+    run_server,
+)
 from serving.served import empty, serving, standing
 
 TOKEN = "correct-horse-battery"
@@ -122,12 +132,35 @@ def test_a_weak_token_is_refused_with_the_way_to_a_good_one(tmp_path):
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
 def test_every_address_of_ipv6_means_those_of_ipv4_too(monkeypatch):
-    def connect(server, sockets):
-        port = sockets[0].getsockname()[1]
+    async def connect(server):
+        port = int(urls[0].removeprefix("http://[::]:"))
         for host in ("127.0.0.1", "::1"):
-            socket.create_connection((host, port), timeout=5).close()
+            socket.create_connection((host, port), timeout=60).close()
 
-    monkeypatch.setattr(uvicorn.Server, "run", connect)
+    monkeypatch.setattr(uvicorn.Server, "main_loop", connect)
     urls = []
-    run_server(None, "::", 0, urls.append)
-    assert urls[0].startswith("http://[::]:")
+    run_server(Application({}, partial(asyncio.sleep, 0)), "::", 0, urls.append)
+    assert urls
+
+
+def test_a_busy_port_is_refused_with_the_option_to_choose_another():
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port} \(.* --port"):
+            run_server(None, "127.0.0.1", port, print)
+
+
+def test_a_signal_that_follows_the_announcement_ends_the_server_in_order():
+    closed = []
+
+    async def close():
+        closed.append(True)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # uvicorn raises it again at the end
+    try:
+        run_server(
+            Application({}, close), "127.0.0.1", 0, lambda url: signal.raise_signal(signal.SIGTERM)
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert closed

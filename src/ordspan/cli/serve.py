@@ -44,9 +44,9 @@ def serve(job: ServeJob, json: bool) -> None:
     def started(address: str) -> None:
         secret = "Every request but /health must send Authorization: Bearer SECRET."
         tell(
-            {"address": address, "events": engine.n_events},
+            {"address": address, "labels": engine.n_labels},
             json,
-            f"Serving at {address} ({engine.n_events:,} labels so far).",
+            f"Serving at {address} ({engine.n_labels:,} labels so far).",
             f"Examples of requests for this model: {address}/openapi.json",
             *([secret] if token else []),
             "Ctrl+C stops the server after finishing accepted requests.",

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from ordspan.core.compiling import FAST, compiled
 from ordspan.core.state import wrong_type
 
-N_STATE_ROWS = 4
-COUNT, MEAN, SPREAD, SCALE = range(N_STATE_ROWS)
+N_STATE_ROWS = 6
+COUNT, MEAN, SPREAD, SCALE, LATER_MEAN, LATER_SPREAD = range(N_STATE_ROWS)
 """Rows of a state: number of values, their mean, the sum of their squared deviations, and the
-factor for the next rows."""
+factor for the next rows; mean and spread of the rows after FEW_ROWS, up to SURE_ROWS."""
 
 EVERY_ROW, SELDOM = 1024, 64
 """The factor is updated with each of the first EVERY_ROW rows, and every SELDOM rows after them: a
@@ -22,18 +22,21 @@ FEW_ROWS, LIMIT = 5, 8.0
 """After FEW_ROWS rows, a number more than LIMIT standard deviations away from the mean of the rows
 before it is clipped: one absurd row must not spoil the mean and the spread."""
 
+SURE_ROWS = 16
+"""By then the rows after FEW_ROWS tell if one of the first, which are not clipped, was absurd."""
+
 
 def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
     """Why an untrusted array cannot be the state for this many features, or None.
 
-    >>> why_unusable(np.zeros((4, 2)), 3)
-    'has shape (4, 2)'
+    >>> why_unusable(np.zeros((6, 2)), 3)
+    'has shape (6, 2)'
     """
     if state.shape != (N_STATE_ROWS, n_features):
         return f"has shape {state.shape}"
     if fault := wrong_type(state):
         return fault
-    if not np.isfinite(state).all() or (state[[COUNT, SPREAD, SCALE]] < 0.0).any():
+    if not np.isfinite(state).all() or (state[[COUNT, SPREAD, SCALE, LATER_SPREAD]] < 0.0).any():
         return "has numbers that are not finite, or below 0"
     return None
 
@@ -43,9 +46,10 @@ def learn_dense(state, rows):
     """Update the state row by row; centre and scale each row by the rows up to it, in place.
 
     A constant feature becomes 0. A value beyond LIMIT, by the rows before it, becomes LIMIT or
-    -LIMIT, and the mean and the spread take the clipped value. The spread may be up to SELDOM rows
-    old, so values are also clipped to the root of the number of rows before them: the most that a
-    spread up to date allows.
+    -LIMIT, and the mean and the spread take the clipped value. The first FEW_ROWS rows, which are
+    not clipped, are forgotten after SURE_ROWS rows if one of them was absurd. The spread may be up
+    to SELDOM rows old, so values are also clipped to the root of the number of rows before them:
+    the most that a spread up to date allows.
     """
     mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
     n = state[COUNT, 0]
@@ -54,6 +58,8 @@ def learn_dense(state, rows):
         n += 1.0
         share = 1.0 / n
         refresh = n <= EVERY_ROW or n % SELDOM == 0.0
+        if FEW_ROWS < n <= SURE_ROWS:
+            learn_later(state, rows[i], n - FEW_ROWS)
         for j in range(rows.shape[1]):
             value = np.float64(rows[i, j])
             value = value if value == value else mean[j]  # missing: the mean of the rows before
@@ -70,7 +76,35 @@ def learn_dense(state, rows):
             scaled = scaled if scaled < most else most
             scaled = scaled if scaled > -most else -most
             rows[i, j] = clipped if clipped != 0.0 else scaled
+        if n == SURE_ROWS:
+            forget_absurd_start(state)
     state[COUNT, :] = n
+
+
+@compiled(fastmath=FAST)
+def learn_later(state, row, n):
+    """Update the mean and the spread of the rows after FEW_ROWS by the n-th of them."""
+    mean, spread = state[LATER_MEAN], state[LATER_SPREAD]
+    for j in range(row.size):
+        value = np.float64(row[j])
+        value = value if value == value else mean[j]
+        step = value - mean[j]
+        mean[j] += step / n
+        spread[j] += step * (value - mean[j])
+
+
+@compiled(fastmath=FAST)
+def forget_absurd_start(state):
+    """Forget the first FEW_ROWS rows of each feature in which one of them was absurd.
+
+    It was, if the spread exceeds what a single value at LIMIT deviations of the later rows adds.
+    """
+    share = 1.0 - FEW_ROWS / SURE_ROWS
+    for j in range(state.shape[1]):
+        later = state[LATER_SPREAD, j] / share
+        if 0.0 < later * LIMIT * LIMIT < state[SPREAD, j] * SURE_ROWS:
+            state[MEAN, j], state[SPREAD, j] = state[LATER_MEAN, j], later
+            state[SCALE, j] = sqrt(SURE_ROWS / later)
 
 
 @compiled(fastmath=FAST)

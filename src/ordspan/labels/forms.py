@@ -48,7 +48,9 @@ OPEN = ("", "NA", "NaN", "nan", "null", "None", "inf", "-inf", "+inf")
 NO_ANSWER = re.compile(
     r"-{1,5}|\?{1,5}|n/a|(i )?(prefer|choose|decline|refuse).* (not|answer|say)\b.*|refused"
     r"|(i )?(do not|don'?t|dont|can'?t|cannot) (know|say|remember)|not (sure|applicable|answered)"
-    r"|no (answer|response|opinion|reply)|unsure|unknown|undecided|missing|skipped",
+    r"|no (answer|response|opinion|reply)|unsure|unknown|undecided|missing|skipped"
+    r"|(ich )?wei(ß|ss) (es )?nicht|keine (angabe|antwort|meinung)|k\.a\."
+    r"|(je )?ne sais pas|sans (réponse|opinion|avis)|no (lo )?sé|no (sabe|contesta)|sin respuesta",
     re.IGNORECASE,
 )
 LONGEST_RANGE = 1000
@@ -89,7 +91,7 @@ def number_as_text(value: Any) -> str:
 def is_no_answer(word: str) -> bool:
     """Whether a label says that there is no answer.
 
-    >>> is_no_answer("Prefer not to answer"), is_no_answer("Don’t know"), is_no_answer("mid")
+    >>> is_no_answer("Prefer not to answer"), is_no_answer("weiß nicht"), is_no_answer("mid")
     (True, True, False)
     """
     return NO_ANSWER.fullmatch(normalise_label(word).replace("’", "'")) is not None

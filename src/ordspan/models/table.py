@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.core.measures import distance
+from ordspan.core.scaling import COUNT, MEAN, SPREAD
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.base import rank_among
@@ -110,7 +111,7 @@ class TableModel:
         """
         if not self.recipe.standardise:
             return None
-        count, mean, squares, _ = self.encoder.state
+        count, mean, squares = self.encoder.state[[COUNT, MEAN, SPREAD]]
         factor = np.zeros_like(squares)
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)

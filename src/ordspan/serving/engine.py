@@ -11,7 +11,6 @@ from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from weakref import ref
 
 import msgspec
 import numpy as np
@@ -31,7 +30,6 @@ from ordspan.tables.rows import Count, FileError
 COVERAGE = 0.9
 EVERY = 10_000  # events between two snapshots
 PORTION = 8192  # events learned at once when the model is rebuilt
-SMALL = 1 << 18  # bytes of a state that is copied faster than rows are learned again
 LOG, BASE, SNAPSHOT = "log.sqlite", "base.ordspan", "snapshot.ordspan"
 
 
@@ -166,9 +164,8 @@ class Engine:
         Events between two snapshots.
     """
 
-    model: TableModel  # predicts; never changes
-    _training: TableModel  # the same state, which learns once nobody holds the model
-    _spare: tuple[TableModel, ref[TableModel], Sequence[Event]] | None  # the model before
+    model: TableModel
+    """The current model, which never changes: it is replaced after each write."""
 
     def __init__(
         self, folder: str | Path, start: TableModel | None = None, *, every: int = EVERY
@@ -201,7 +198,7 @@ class Engine:
             self.log = opened.enter_context(closing(Log(self.folder / LOG)))
             self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
             self.reader = RecordReader(self._base)
-            self._publish(self._rebuilt())
+            self.model = self._rebuilt()
             self._open = opened.pop_all()
 
     def _rebuilt(self) -> TableModel:
@@ -281,29 +278,12 @@ class Engine:
                 )
             events.append(event)
         if new:
-            model = self._writable_copy()
+            model = copy_model(self.model)
             new = learn(model, self.reader, new)
             self.log.append(new)
-            self._publish(model, (self._training, ref(self.model), new))
+            self.model = model
             self._save_if_due(self.every)
         return [event if event.id < first else new[event.id - first] for event in events]
-
-    def _publish(self, model: TableModel, spare: Any = None) -> None:
-        """Replace the model; whoever holds the last one keeps it as it was."""
-        self._training, self.model, self._spare = model, replace(model), spare
-
-    def _writable_copy(self) -> TableModel:
-        """A model equal to the published one that nobody else holds.
-
-        A large one is not copied: the model before it learns the same rows, if nobody predicts
-        with it any more.
-        """
-        spare, self._spare = self._spare, None
-        if spare is None or self._training.learner.state.nbytes < SMALL or spare[1]() is not None:
-            return copy_model(self._training)
-        model, _, events = spare
-        learn(model, self.reader, events)
-        return model
 
     def undo(self, number: int, key: str | None = None) -> Event:
         """Undo an event: the model is rebuilt from the log without it; once more does nothing."""
@@ -317,7 +297,7 @@ class Engine:
             event = Event(self.log.last + 1, kind, key, time.time(), "", **more)
             self.log.append([event])
             if kind == UNDO:
-                self._publish(self._rebuilt())
+                self.model = self._rebuilt()
             self._save_if_due(self.every)
             return event
 
@@ -332,6 +312,11 @@ class Engine:
     def n_events(self) -> int:
         """Number of the last event, 0 before the first."""
         return self.log.last
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels that were not undone."""
+        return self.log.totals(0, self.log.last)[0]
 
     def events(self) -> list[Event]:
         """All events of the log, undone ones among them."""

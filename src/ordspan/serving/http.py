@@ -192,6 +192,27 @@ async def read_body(receive: Any) -> bytes:
     return body
 
 
+class Server(uvicorn.Server):
+    """A server that says when it is ready, so that a signal from then on ends it in order.
+
+    Parameters
+    ----------
+    config : uvicorn.Config
+        Its settings.
+    ready : callable
+        Called when requests are answered.
+    """
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def main_loop(self) -> None:
+        """Serve until a signal."""
+        self._ready()
+        await super().main_loop()
+
+
 def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT; then finish requests in progress.
 
@@ -202,7 +223,7 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
     host, port :
         Address to listen on; port 0 picks a free one.
     started : callable
-        Called with the URL once connections are accepted.
+        Called with the URL once requests are answered.
     """
     with suppress(ImportError, ValueError, OSError):  # Windows, or a lower limit of the system
         import resource
@@ -225,9 +246,15 @@ def run_server(app: Any, host: str, port: int, started: Callable[[str], None]) -
     how: Any = {"family": socket.AF_INET6 if ":" in host else socket.AF_INET}
     if host == "::" and socket.has_dualstack_ipv6():  # every address, those of IPv4 too
         how["dualstack_ipv6"] = True
-    with socket.create_server((host, port), **how, backlog=config.backlog) as listening:
+    shown = f"[{host}]" if ":" in host else host
+    try:
+        listening = socket.create_server((host, port), **how, backlog=config.backlog)
+    except OSError as error:
+        raise OSError(
+            f"cannot listen on {shown}:{port} ({error.strerror}); choose another with --port"
+        ) from None
+    with listening:
         # connections inherit it: small answers are sent at once
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        shown = f"[{host}]" if ":" in host else host
-        started(f"http://{shown}:{listening.getsockname()[1]}")
-        uvicorn.Server(config).run([listening])
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        Server(config, lambda: started(address)).run([listening])

@@ -94,11 +94,9 @@ def test_anchoring_is_the_distance_of_middles():
 @pytest.mark.parametrize(
     ("recipe", "words"),
     [
-        (Recipe(("size",)), "only learns from size"),
-        (Recipe(hashed=("note",)), "only has texts to learn from (note)"),
         (Recipe(words=(("id", ("",)),)), "no column to learn from"),
         (Recipe(sentences=(("note", ()),)), "from note word by word"),
-        (Recipe(tuple("abc")), "may need more answers"),
+        (Recipe(("size",)), "as numbers or categories, or give more answers"),
     ],
 )
 def test_a_model_that_is_no_better_than_a_constant_is_explained_after_40_answers(recipe, words):

@@ -28,7 +28,6 @@ from ordspan.tables.rows import FileError
 
 ENOUGH = 30  # answers needed before guesses are shown or used
 PATIENCE = 40  # answers after which the page says why the model is not better than a constant grade
-FEW_COLUMNS = 3
 MOST_POINTS = 200  # most points in the error curve; it is thinned beyond that
 Reason = Literal["random", "widest"]
 RANDOM: Reason = "random"
@@ -398,18 +397,11 @@ def advice(history: History, recipe: Recipe) -> str:
     elif recipe.sentences:
         names = " and ".join(dict(recipe.sentences))
         reason = f"It learns from {names} word by word, which takes one or two hundred answers."
-    elif recipe.hashed and not recipe.numbers:
-        reason = (
-            f"It only has texts to learn from ({', '.join(recipe.hashed)}), and knows a text by "
-            "the whole cell, not by its words. Add columns with numbers or categories."
-        )
-    elif len(recipe.columns) < FEW_COLUMNS:
-        reason = (
-            f"It only learns from {' and '.join(recipe.columns)}. Add columns that say more about "
-            "the grade."
-        )
     else:
-        reason = "Its columns may say little about the grade, or it may need more answers."
+        reason = (
+            "Add columns that say more about the grade, as numbers or categories, or give more "
+            "answers."
+        )
     return f"The model is not better than always giving the same grade. {reason}"
 
 
