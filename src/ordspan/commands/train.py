@@ -252,7 +252,6 @@ class Run:
             self.stage(stop)
         if checkpoint is None:
             self.model = self.new_model()
-            self.model.calibration = self.model.calibration or Calibration(self.classes.size)
 
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
@@ -280,6 +279,7 @@ class Run:
             classes_=self.classes,
             learner=make_learner(self.kind, parameters, recipe.n_features, self.classes.size),
             training={},
+            calibration=Calibration(self.classes.size),
             fitted=fitted,
             columns=reader.columns,
             options=reader.options,
@@ -398,11 +398,10 @@ class Run:
             X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
             rows["score"][some] = model.learner.latent(X)
         lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
-        rank, classes = model.ranks(rows["score"]), self.classes.tolist()
+        rank, classes = model.calibration.predict(rows["score"]), self.classes.tolist()
         measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
-        if model.calibration is not None:
-            found = measure_probabilities(model.calibration, rows)
-            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
+        found = measure_probabilities(model.calibration, rows)
+        measures |= {"rps": found["rps"], "ranges": found["ranges"]}
         model.training["held_out"] = measures
 
     def save_checkpoint(self) -> None:

@@ -158,7 +158,7 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
 
     run.model = run.new_model()
     model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
-    run.model.calibration = train(
+    calibration = train(
         cluster,
         model,
         blocks,
@@ -168,6 +168,9 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
         progress=forward,
         calibrated=True,
     )
+    if calibration is None:
+        raise FileError("no file has enough rows to calibrate probabilities on; train without Dask")
+    run.model.calibration = calibration
     run.model.learner = model.learner_
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)

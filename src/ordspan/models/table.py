@@ -14,7 +14,6 @@ from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.core.measures import distance
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.base import rank_among
 from ordspan.learners.rows import RowValueError
 from ordspan.tables.encoder import Encoder, Recipe, as_frame
 from ordspan.tables.files import FileOptions
@@ -43,8 +42,8 @@ class TableModel:
         Its learner, on encoded features.
     training : dict
         The record of the training, in plain values.
-    calibration : Calibration, optional
-        Needed for probabilities and ranges.
+    calibration : Calibration
+        How scores become grades, probabilities and ranges.
     fitted : dict
         Other fitted attributes of the estimator, such as a duality gap.
     columns : LabelColumns
@@ -72,7 +71,7 @@ class TableModel:
     classes_: NDArray[Any]
     learner: Learner
     training: dict[str, Any]
-    calibration: Calibration | None = None
+    calibration: Calibration
     fitted: dict[str, float] = field(default_factory=dict)
     columns: LabelColumns = field(default_factory=lambda: LabelColumns("label"))
     options: FileOptions = field(default_factory=FileOptions)
@@ -115,32 +114,10 @@ class TableModel:
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)
 
-    @property
-    def thresholds(self) -> NDArray[np.float64]:
-        """The scores where the predicted grade changes, (K - 1,)."""
-        return self.learner.thresholds if self.calibration is None else self.calibration.medians
-
-    def ranks(self, score: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Predicted ranks: the median of the probabilities, or by thresholds without them.
-
-        Parameters
-        ----------
-        score : array of shape (n,)
-            Latent scores.
-
-        Returns
-        -------
-        array of shape (n,)
-            Ranks 1..K.
-        """
-        if self.calibration is None:
-            return rank_among(self.learner.thresholds, score)
-        return self.calibration.predict(score)
-
     def answer(self, X: Any, coverage: float | None = None) -> Answer:
         """Score, rank, margin and range of encoded rows.
 
-        The rank is the median of the probabilities, or by thresholds without them.
+        The rank is the median of the probabilities.
 
         Parameters
         ----------
@@ -154,13 +131,12 @@ class TableModel:
         Answer
             Arrays of one value per row.
         """
-        score, calibration = self.learner.latent(X), self.calibration
-        rank = self.ranks(score)
-        edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
+        score = self.learner.latent(X)
+        rank = self.calibration.predict(score)
+        edges = np.concatenate([[-np.inf], self.calibration.medians, [np.inf]])
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
-        if coverage is None or calibration is None:
-            return Answer(score, rank, margin)
-        return Answer(score, rank, margin, *calibration.ranges(score, coverage))
+        ends = () if coverage is None else self.calibration.ranges(score, coverage)
+        return Answer(score, rank, margin, *ends)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -178,7 +154,7 @@ class TableModel:
         return self.learner.latent(self._features(table))
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """Grade of every row of a table: the median of the probabilities, if there are any.
+        """Grade of every row of a table: the median of its probabilities.
 
         Parameters
         ----------
@@ -205,7 +181,7 @@ class TableModel:
         array of shape (n, K)
             Rows sum to 1; columns are in the order of ``classes_``.
         """
-        return self.needed_calibration().probabilities(self.latent(table))
+        return self.calibration.probabilities(self.latent(table))
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[Any]:
         """Range of grades that contains the true one with a given probability, for every row.
@@ -222,16 +198,8 @@ class TableModel:
         array of shape (n, 2)
             Inclusive ranges ``[lower, upper]``.
         """
-        ends = self.needed_calibration().ranges(self.latent(table), coverage)
+        ends = self.calibration.ranges(self.latent(table), coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
-
-    def needed_calibration(self) -> Calibration:
-        """The calibration; raises if the model has none."""
-        if self.calibration is None:
-            raise ValueError(
-                "the model has no probabilities or ranges; train it again with ordspan train"
-            )
-        return self.calibration
 
     def partial_fit(self, table: Any, y: Any = None) -> Self:
         """Continue training on the rows of a table, one pass in order.
@@ -321,7 +289,7 @@ class Answer(NamedTuple):
     score: NDArray[np.float64]
     rank: NDArray[np.int64]
     margin: NDArray[np.float64]  # from the score to the nearest one with another rank
-    low: NDArray[np.int64] | None = None  # None without a calibration
+    low: NDArray[np.int64] | None = None  # None unless asked for
     high: NDArray[np.int64] | None = None
 
 
