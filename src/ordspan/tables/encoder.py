@@ -127,9 +127,8 @@ class Recipe:
     @property
     def dense(self) -> bool:
         """Whether prepared rows are dense; otherwise they are sparse."""
-        return not (self.n_sparse or self.hashed or self.sentences) and (
-            self.n_features <= MAX_DENSE
-        )
+        few = self.n_features == len(self.numbers) or self.n_features <= MAX_DENSE
+        return few and not (self.n_sparse or self.hashed or self.sentences)
 
     def feature_names(self) -> list[str]:
         """Names of the features in messages and tables.
