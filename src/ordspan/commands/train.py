@@ -226,7 +226,7 @@ class Run:
         self.staged = bool(again) and job.dask is None and not job.is_pipe
         self.out = Path(job.model)
         folder = self.out.with_name(self.out.name + ROWS)
-        self.staging = Staging(folder, self.reader.recipe.n_features)
+        self.staging = Staging(folder, self.reader.recipe)
         self.identities = [identity(path) for path in self.reader.files if path != STDIN]
         self.checkpoint = Checkpoint(
             self.out.with_name(self.out.name + ENDING),

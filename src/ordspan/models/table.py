@@ -17,7 +17,7 @@ from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
 from ordspan.tables.encoder import Encoder, Recipe, as_frame
 from ordspan.tables.files import FileOptions
-from ordspan.tables.label_columns import NO_LABEL, LabelColumns, label_frame, read_ranks
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.rows import Batch, FileError
 
 
@@ -259,8 +259,8 @@ class TableModel:
             return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
-        frame = label_frame(self._answers(table, self.columns.names()), self.columns)
-        lower, upper, faults = read_ranks(LabelReader(self.classes_), frame, self.columns)
+        frame = self.columns.frame(self._answers(table, self.columns.names()))
+        lower, upper, faults = self.columns.read(LabelReader(self.classes_), frame)
         faults |= {int(row): "there is no label" for row in np.flatnonzero(lower == NO_LABEL)}
         if faults:
             row = min(faults)

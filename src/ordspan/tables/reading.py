@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -26,14 +27,7 @@ from ordspan.tables import profile as profiles
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import CP1252, REPLACED
-from ordspan.tables.label_columns import (
-    NO_LABEL,
-    LabelColumns,
-    label_frame,
-    label_words,
-    read_ranks,
-    refuse_amounts,
-)
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT
 from ordspan.tables.rows import (
     BEGINNING,
@@ -52,8 +46,9 @@ from ordspan.wording import hint, join_hints, plural
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
-VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
-TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
+VALUES, COLUMNS, ROWS = "values", "columns", "rows"
+TYPES = {VALUES: np.float64, COLUMNS: np.int32, ROWS: np.int64}
+MUCH_SPACE = 1e9  # bytes of staged rows that are announced
 MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
 
 
@@ -152,10 +147,10 @@ class RowReader:
                 self.grades = LabelReader(check_classes(order))
                 return []
             if words is None:
-                words = label_words(labels, columns)
+                words = columns.count_words(labels)
                 if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                     words = find_words(self.files, self.options, columns)
-            refuse_amounts(labels, columns, profile.path)
+            columns.refuse_amounts(labels, profile.path)
             self.grades, notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
@@ -170,7 +165,8 @@ class RowReader:
             self.sorted_by = profiles.profile_sparse(self.files, self.options)[1]
             return
         profile = self._profile()
-        profile.check([*self.recipe.columns, *self.columns.names()])
+        for file in profile.files:
+            check_columns(file.path, file.names, [*self.recipe.columns, *self.columns.names()])
         self.notes += profile.file_notes()
         self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
 
@@ -200,11 +196,14 @@ class RowReader:
                 if self.recipe.n_sparse:
                     raise FileError(f"{path}: the model needs svmlight rows, as in training")
             check_columns(path, reader.names, types)
-            done = at if number == at.file else Cursor(at.epoch, number)
+            done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
                 first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
                 for begin in range(first, len(block), size):
-                    yield from self._batch(reader, block, begin, begin + size)
+                    end = min(begin + size, len(block))
+                    read = share + (block.share - share) * end / len(block)
+                    yield from self._batch(reader, replace(block, share=read), begin, end)
+                share = block.share
             where = f" ({path})" if len(self.files) > 1 else ""
             self.file_notes += [note + where for note in reader.notes]
 
@@ -231,8 +230,8 @@ class RowReader:
         named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
         batch = replace(batch, X=X, after=after, **named)
         if self.grades is not None:
-            labels = label_frame(table, self.columns, reader.decimal, reader.path)
-            lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
+            labels = self.columns.frame(table, reader.decimal, reader.path)
+            lower, upper, wrong = self.columns.read(self.grades, labels)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         raises = faults and self.bad.policy == "raise"
@@ -281,8 +280,8 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            labels = label_frame(block.table[good], columns, reader.decimal, path)
-            words.update(label_words(labels, columns))
+            labels = columns.frame(block.table[good], reader.decimal, path)
+            words.update(columns.count_words(labels))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
 
@@ -330,23 +329,19 @@ def count_features(
 class Staging:
     """Features and ranks of rows in a folder, written once and then read by row number.
 
-    Dense rows are their values; sparse ones have the columns of their values too, and the place
-    where each row ends among them.
+    Of each row it has the values, where they end among those of all rows, and its two ranks; of a
+    sparse row also the columns of the values.
 
     Parameters
     ----------
     folder : Path
         Where to write; the folder belongs to one training, beside its checkpoint.
-    n_features : int
-        Number of features.
+    recipe : Recipe
+        What the features are.
     """
 
-    def __init__(self, folder: Path, n_features: int) -> None:
-        self.folder, self.n_features = folder, n_features
-
-    @property
-    def _dense(self) -> bool:
-        return not (self.folder / COLUMNS).stat().st_size
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        self.folder, self.dense, self.n_features = folder, recipe.dense, recipe.n_features
 
     @property
     def n_bytes(self) -> int:
@@ -356,13 +351,13 @@ class Staging:
     @property
     def n_rows(self) -> int:
         """Number of rows on disk."""
-        path = self.folder / RANKS
-        return path.stat().st_size // (2 * np.dtype(TYPES[RANKS]).itemsize) if path.exists() else 0
+        path = self.folder / ROWS
+        return path.stat().st_size // (3 * np.dtype(TYPES[ROWS]).itemsize) if path.exists() else 0
 
     def write(self, batches: Iterable[tuple[Any, Ranks, Ranks, float | None]]) -> None:
         """Write all rows, given as features, lower and upper ranks, and the share that is read.
 
-        Raises before the disk is full.
+        Says how much that will be, if it is much, and raises before the disk is full.
         """
         self.remove()
         self.folder.mkdir()
@@ -370,21 +365,28 @@ class Staging:
         with ExitStack() as stack:
             files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
             for X, lower, upper, share in batches:
-                parts = {RANKS: np.column_stack([lower, upper])}
-                if isinstance(X, np.ndarray):
-                    parts[VALUES] = X
-                else:
-                    parts |= {VALUES: X.data, COLUMNS: X.indices, ENDS: X.indptr[1:] + n_values}
-                    n_values += X.data.size
-                for name, part in parts.items():
+                values, columns, ends = (
+                    X,
+                    np.empty(0),
+                    self.n_features * np.arange(1, len(lower) + 1),
+                )
+                if not self.dense:
+                    values, columns, ends = X.data, X.indices, X.indptr[1:]
+                rows = np.column_stack([ends + n_values, lower, upper])
+                n_values += values.size
+                is_first = not written
+                for name, part in zip(TYPES, (values, columns, rows), strict=True):
                     written += files[name].write(np.ascontiguousarray(part, TYPES[name]).data)
-                self._check_space(written, share)
+                total = written / share if share else 0.0
+                if is_first and total >= MUCH_SPACE:
+                    note = f"about {total / 1e9:,.1f} GB beside the model"
+                    print(f"Note: rows are kept on disk while training, {note}.", file=sys.stderr)
+                self._check_space(total - written)
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _check_space(self, written: int, share: float | None) -> None:
-        needed = written / share - written if share else 0.0
+    def _check_space(self, needed: float) -> None:
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             self.remove()
@@ -402,16 +404,15 @@ class Staging:
         return stack_rows(list(X)), np.concatenate(lower), np.concatenate(upper)
 
     def _mapped(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
-        names = (VALUES, RANKS) if self._dense else TYPES
-        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in names}
-        ranks = maps[RANKS].reshape(-1, 2)[rows]
-        lower, upper = np.ascontiguousarray(ranks.T)
-        if self._dense:
+        files = (VALUES, ROWS) if self.dense else TYPES
+        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in files}
+        about = maps[ROWS].reshape(-1, 3)
+        last, lower, upper = np.ascontiguousarray(about[rows].T)
+        if self.dense:
             return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
         from scipy.sparse import csr_array
 
-        ends = maps[ENDS]
-        last, first = ends[rows], np.where(rows > 0, ends[rows - 1], 0)
+        first = np.where(rows > 0, about[rows - 1, 0], 0)
         starts = np.concatenate([[0], np.cumsum(last - first)])
         places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
         shape = (rows.size, self.n_features)
