@@ -125,7 +125,7 @@ def read_rows(
             file.write(rows.tobytes())
         n_rows += len(batch)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
-        report(n_rows, loss / max(1, n_rows), reader.share(batch))
+        report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
         why = "no row to evaluate; does it contain only a header?"
         if bad.count or reader.unlabelled:
@@ -277,7 +277,7 @@ def summarise(
         "range_rows": rows.size - int(confusion.sum()),
         "unlabelled_rows": reader.unlabelled,
         "classes": classes,
-        "thresholds": [t for t in model.calibration.medians.tolist() if np.isfinite(t)],
+        "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
         **against_constants(lower, upper, rank, classes, counts),
         "probabilities": probabilities,
         "ndcg": queries,

@@ -150,7 +150,7 @@ def answer_tables(
                 f"{batch.path}: a kept column has another type than in the files before "
                 f"({error}); predict the files one by one"
             ) from None
-        yield cast, reader.share(batch)
+        yield cast, batch.share
 
 
 def answers(

@@ -134,7 +134,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         for X, batch in run.encoded(check, progress.cursor, size):
             run.learn(X, batch.lower, batch.upper, batch.where(0))
             progress.cursor = batch.after
-            yield run.reader.share(batch)
+            yield batch.share
         return
     order = run.learned_rows
     if run.shuffle:
@@ -307,7 +307,7 @@ class Run:
                 self.bad.examples = []
                 with report_full_disk(str(self.staging.folder)):
                     self.staging.write(
-                        (X, batch.lower, batch.upper, self.reader.share(batch))
+                        (X, batch.lower, batch.upper, batch.share)
                         for X, batch in self.encoded(stop)
                     )
             self.check_rows()

@@ -114,6 +114,11 @@ class TableModel:
         np.divide(count, squares, out=factor, where=squares > 0.0)
         return mean.copy(), np.sqrt(factor)
 
+    @property
+    def thresholds(self) -> NDArray[np.float64]:
+        """The scores where the predicted grade changes, (K - 1,)."""
+        return self.calibration.medians
+
     def answer(self, X: Any, coverage: float | None = None) -> Answer:
         """Score, rank, margin and range of encoded rows.
 
@@ -133,7 +138,7 @@ class TableModel:
         """
         score = self.learner.latent(X)
         rank = self.calibration.predict(score)
-        edges = np.concatenate([[-np.inf], self.calibration.medians, [np.inf]])
+        edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
         ends = () if coverage is None else self.calibration.ranges(score, coverage)
         return Answer(score, rank, margin, *ends)

@@ -202,13 +202,11 @@ class Encoder:
         if recipe.n_sparse:
             from scipy.sparse import csr_array
 
-            matrix = csr_array(as_matrix(table))
-            if matrix.shape[1] != recipe.n_sparse:
+            X, table = csr_array(as_matrix(table)), None
+            if X.shape[1] != recipe.n_sparse:
                 raise ValueError(
-                    f"the matrix has {matrix.shape[1]} columns, but the model expects "
-                    f"{recipe.n_sparse}"
+                    f"the matrix has {X.shape[1]} columns, but the model expects {recipe.n_sparse}"
                 )
-            X, table = matrix, None
         else:
             table = as_frame(table, recipe.columns)
             X = matrix_of(table, recipe.numbers, ".", faults)

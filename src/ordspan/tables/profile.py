@@ -241,18 +241,13 @@ class Profile:
             "columns that hold the grades themselves: {}; if these are other labels, leave them "
             "out with {drop}": also_labels,
         }
-        notes = self.file_notes()
+        notes = []
         for form, items in told.items():
             hints = {name: columns_hint(name, *items) for name in ("text", "drop")}
             notes += [form.format(first_few(items), **hints)] if items else []
         for name in recipe.numbers:
             notes += _note_on_nines(name, self.numbers(name)[0].drop_nulls().to_numpy())
         return notes
-
-    def file_notes(self) -> list[str]:
-        """How the files are written, where that is not obvious."""
-        many = len(self.files) > 1
-        return [n + (f" ({file.path})" if many else "") for file in self.files for n in file.notes]
 
 
 def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:

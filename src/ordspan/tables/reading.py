@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,7 +73,7 @@ class RowReader:
     notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
     opened: dict[str, Any] = field(default_factory=dict)  # files that are open, but not read yet
-    file_notes: list[str] = field(default_factory=list)  # how the files read so far are written
+    notes_of: dict[str, Sequence[str]] = field(default_factory=dict)  # what opened files told
 
     @property
     def recipe(self) -> Recipe:
@@ -89,8 +88,16 @@ class RowReader:
     def open(self, path: str) -> Any:
         """One of the files; it is opened again once it has been read."""
         if path not in self.opened:
-            self.opened[path] = open_file(path, self.options, self.pipe)
+            self.opened[path] = file = open_file(path, self.options, self.pipe)
+            self.notes_of[path] = file.notes
         return self.opened[path]
+
+    @property
+    def file_notes(self) -> list[str]:
+        """How the files that were opened are written, where that is not obvious."""
+        many = len(self.files) > 1
+        told = [(path, note) for path, notes in self.notes_of.items() for note in notes]
+        return [f"{note} ({path})" if many else note for path, note in told]
 
     def find_columns(
         self, choice: profiles.ColumnChoice, classes: Any = None, words: Any = None
@@ -130,7 +137,8 @@ class RowReader:
         if self.columns.names() and self.grades is None:
             notes = self._find_grades(profile, words)
         profile.refuse_problems()
-        self.notes = profile.notes(recipe, self.left_out, self.grades) + notes
+        told = profile.notes(recipe, self.left_out, self.grades)
+        self.notes = [*self.file_notes, *told, *notes]
         unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
         unused = [name for name in unused if name not in (*taken, *recipe.columns)]
         self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
@@ -167,7 +175,7 @@ class RowReader:
         profile = self._profile()
         for file in profile.files:
             check_columns(file.path, file.names, [*self.recipe.columns, *self.columns.names()])
-        self.notes += profile.file_notes()
+        self.notes += self.file_notes
         self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
 
     def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
@@ -185,6 +193,8 @@ class RowReader:
 
     def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
         """Rows from a position on, to the end of the files, at most so many at once."""
+        sizes = sizes_of(self.files)
+        total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
             reader, types = self.open(path), {}
             del self.opened[path]
@@ -201,22 +211,10 @@ class RowReader:
                 first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
-                    read = share + (block.share - share) * end / len(block)
-                    yield from self._batch(reader, replace(block, share=read), begin, end)
+                    of_file = share + (block.share - share) * end / len(block)
+                    read = (sum(sizes[:number]) + of_file * sizes[number]) / total
+                    yield from self._batch(reader, replace(block, share=read or None), begin, end)
                 share = block.share
-            where = f" ({path})" if len(self.files) > 1 else ""
-            self.file_notes += [note + where for note in reader.notes]
-
-    def share(self, batch: Batch) -> float | None:
-        """How much of the files has been read after a batch; None if that is not known."""
-        if STDIN in self.files:
-            return None
-        sizes, number = self._sizes, batch.after.file
-        return (sum(sizes[:number]) + batch.share * sizes[number]) / max(1, sum(sizes))
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return sizes_of(self.files)
 
     def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
         """Some rows of a block, with their ranks, without bad rows and those without a label."""
