@@ -363,12 +363,9 @@ class Staging:
         with ExitStack() as stack:
             files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
             for X, lower, upper, share in batches:
-                values, columns, ends = (
-                    X,
-                    np.empty(0),
-                    self.n_features * np.arange(1, len(lower) + 1),
-                )
-                if not self.dense:
+                if self.dense:
+                    values, columns, ends = X, np.empty(0), X.shape[1] * np.arange(1, len(X) + 1)
+                else:
                     values, columns, ends = X.data, X.indices, X.indptr[1:]
                 rows = np.column_stack([ends + n_values, lower, upper])
                 n_values += values.size
