@@ -1,6 +1,7 @@
 """`ordspan train`: the same model as in memory, however often it is stopped or killed."""
 
 import os
+import re
 import signal
 import time
 from itertools import product
@@ -201,7 +202,7 @@ def test_rows_that_a_kill_has_left_are_removed_or_written_anew(path, again):
             os.truncate(part, part.stat().st_size // 2)
     else:
         left.mkdir()
-        (left / "ranks").write_bytes(bytes(1000))
+        (left / "rows").write_bytes(bytes(1000))
     said(*words_for(path), *words, *again)
     assert path.with_name("m").read_bytes() == path.with_name("whole").read_bytes()
     assert not left.exists()
@@ -213,8 +214,20 @@ def test_a_lack_of_space_for_rows_read_again_is_told_before(tmp_path, monkeypatc
     refused = said(*words_for(path), "--drop", "note", "--passes", 2, code=1)
     assert "rows that are read more than once" in refused
     assert "write the model to another disk, or make one pass over unsorted rows" in refused
+    assert "Note: rows are kept on disk" not in refused  # they would be few
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
     said(*words_for(path), "--drop", "note")
+
+
+def test_much_space_for_rows_read_again_is_announced_before_it_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10_000))
+    path = tmp_path / "rows.csv"  # 250 features of 8 bytes for each row of a few bytes
+    path.write_text("word,grade\n" + "".join(f"w{i % 250},{i % 4}\n" for i in range(600_000)))
+    announced = said(*words_for(path), "--passes", 2, code=1).partition("rows that are read more")[
+        0
+    ]
+    note = r"Note: rows are kept on disk while training, about 1\.[12] GB beside the model\."
+    assert re.search(note, announced)
 
 
 @POSIX

@@ -121,6 +121,12 @@ def test_files_and_rows_that_cannot_be_read_are_named(tmp_path, address):
     assert "odd.csv, row 1: column 'x0' holds" in said(*asked, code=1)
     found = summary(*asked, "--on-bad-row", "skip")
     assert (found["rows"], found["skipped"]) == (1999, 1)
+    for passes, enough in ((1, 2), (2, 10)):
+        for rows, code in ((enough - 1, 1), (enough, 0)):
+            table.assign(grade=[1, 4] * 500)[:rows].to_csv(tmp_path / "few.csv", index=False)
+            asked = words([tmp_path / "few.csv"], tmp_path / "few", "--dask", address)
+            asked += ["--grades", "1..4", "--passes", passes, "--overwrite"]
+            assert ("rows to keep some to calibrate" in said(*asked, code=code)) == (code == 1)
 
 
 def test_sorted_rows_are_shuffled_and_files_with_a_grade_each_refused(tmp_path, address):

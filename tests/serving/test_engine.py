@@ -139,6 +139,3 @@ def test_a_folder_goes_on_with_its_own_model_only(tmp_path):
     (state / "base.ordspan").unlink()
     for model in ("empty", None):
         assert "the initial model of the log" in refusal(state, model)
-    model = empty()
-    model.calibration = None
-    assert "train it again with ordspan train" in refusal(tmp_path / "no calibration", model)

@@ -125,7 +125,7 @@ def read_rows(
             file.write(rows.tobytes())
         n_rows += len(batch)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
-        report(n_rows, loss / max(1, n_rows), reader.share(batch))
+        report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
         why = "no row to evaluate; does it contain only a header?"
         if bad.count or reader.unlabelled:
@@ -147,7 +147,7 @@ def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
     shape = (len(model.classes_) + 1,) * 3
     found: Counter[int] = Counter()
     for score, lower, upper in chunks(rows, CHUNK):
-        codes = np.ravel_multi_index((lower, upper, model.ranks(score)), shape)
+        codes = np.ravel_multi_index((lower, upper, model.calibration.predict(score)), shape)
         values, counts = np.unique(codes, return_counts=True)
         found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
     return np.array([*np.unravel_index(sorted(found), shape), [found[c] for c in sorted(found)]])
@@ -257,14 +257,10 @@ def summarise(
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    probabilities = None
-    if model.calibration is not None:
-        best = best_probabilities(lower, upper, counts, len(classes))
-        probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    best = best_probabilities(lower, upper, counts, len(classes))
+    probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
     notes += [*model.encoder.unseen_notes(), *reader.label_notes()]
-    if probabilities is None:
-        notes.append("the model has no probabilities or ranges")
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     if queries and (without := queries["queries_without_relevant_rows"]):
         notes.append(
@@ -323,9 +319,9 @@ def compared(mae: float, constant: float, grade: Any) -> str:
 
 def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """Title, value, best constant, rows and meaning of every measure."""
-    chances, queries = summary["probabilities"] or {}, summary["ndcg"] or {}
+    chances, queries = summary["probabilities"], summary["ndcg"] or {}
     values, constants = summary | chances | queries, dict(summary["best_constant"])
-    for name in ("rps", "log_score") if chances else ():
+    for name in ("rps", "log_score"):
         constants[name] = {"value": chances["best_constant"][name], "grade": "the same"}
     over = dict.fromkeys(MEASURES, f"{summary['rows']:,} rows")
     over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
@@ -373,7 +369,7 @@ def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     if summary["range_rows"]:
         shares |= {"expected": "expected", "meets": "meets the label"}
     rows = []
-    for found in (summary["probabilities"] or {}).get("ranges", ()):
+    for found in summary["probabilities"]["ranges"]:
         held = [percent(found[name]) for name in shares]
         rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
     return ["coverage", *shares.values(), "mean width"], rows

@@ -126,7 +126,7 @@ def draw_figures(
         add("errors", min(9.4, 1.2 + tall), panels.errors_by_grade, shares, true)
     if sample.size >= FEW_ROWS and thresholds.size:
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
-        right = distance(model.ranks(score), lower, upper) == 0
+        right = distance(model.calibration.predict(score), lower, upper) == 0
         add("margins", 3.5, panels.accuracy_by_margin, margin, right)
     if found is not None:
         bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
@@ -176,13 +176,12 @@ def lead(summary: dict[str, Any]) -> str:
 def cards(summary: dict[str, Any]) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
     rows = measures(summary)
-    if summary["probabilities"]:
-        shown = shown_range(summary["probabilities"]["ranges"])
-        level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
-        wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
-        meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
-        over = f"{summary['rows']:,} rows"
-        rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
+    shown = shown_range(summary["probabilities"]["ranges"])
+    level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
+    wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
+    meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
+    over = f"{summary['rows']:,} rows"
+    rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
     for row in rows:
         title, value, constant, over, meaning = map(escape, row)
         yield (

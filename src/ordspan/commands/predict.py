@@ -103,10 +103,9 @@ def predicted_columns(job: PredictJob, model: TableModel) -> list[str]:
     """Names of the predicted columns; raises if the model has none such, or a kept one clashes."""
     names = [*ADDED]
     if job.coverage is not None:
-        model.needed_calibration().level(job.coverage)
+        model.calibration.level(job.coverage)
         names += RANGE
     if job.proba:
-        model.needed_calibration()
         names += [f"P({grade})" for grade in model.classes_.tolist()]
     taken = {*names, REASON, *(PLACE if job.where else ())}
     if clash := [name for name in job.keep if name in taken]:
@@ -151,7 +150,7 @@ def answer_tables(
                 f"{batch.path}: a kept column has another type than in the files before "
                 f"({error}); predict the files one by one"
             ) from None
-        yield cast, reader.share(batch)
+        yield cast, batch.share
 
 
 def answers(
@@ -173,7 +172,7 @@ def answers(
         ends = zip(range_ends(grades), (answer.low, answer.high), strict=True)
         columns += [pl.Series(edges)[ranks - 1] for edges, ranks in ends]
     if job.proba:
-        columns += [*model.needed_calibration().probabilities(answer.score).T]
+        columns += [*model.calibration.probabilities(answer.score).T]
     kept = {column.name: column for column in batch.kept}
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
     predicted = dict(zip(names, columns, strict=True))

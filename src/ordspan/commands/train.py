@@ -134,7 +134,7 @@ def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | No
         for X, batch in run.encoded(check, progress.cursor, size):
             run.learn(X, batch.lower, batch.upper, batch.where(0))
             progress.cursor = batch.after
-            yield run.reader.share(batch)
+            yield batch.share
         return
     order = run.learned_rows
     if run.shuffle:
@@ -226,7 +226,7 @@ class Run:
         self.staged = bool(again) and job.dask is None and not job.is_pipe
         self.out = Path(job.model)
         folder = self.out.with_name(self.out.name + ROWS)
-        self.staging = Staging(folder, self.reader.recipe.n_features)
+        self.staging = Staging(folder, self.reader.recipe)
         self.identities = [identity(path) for path in self.reader.files if path != STDIN]
         self.checkpoint = Checkpoint(
             self.out.with_name(self.out.name + ENDING),
@@ -252,7 +252,6 @@ class Run:
             self.stage(stop)
         if checkpoint is None:
             self.model = self.new_model()
-            self.model.calibration = self.model.calibration or Calibration(self.classes.size)
 
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
@@ -280,6 +279,7 @@ class Run:
             classes_=self.classes,
             learner=make_learner(self.kind, parameters, recipe.n_features, self.classes.size),
             training={},
+            calibration=Calibration(self.classes.size),
             fitted=fitted,
             columns=reader.columns,
             options=reader.options,
@@ -307,7 +307,7 @@ class Run:
                 self.bad.examples = []
                 with report_full_disk(str(self.staging.folder)):
                     self.staging.write(
-                        (X, batch.lower, batch.upper, self.reader.share(batch))
+                        (X, batch.lower, batch.upper, batch.share)
                         for X, batch in self.encoded(stop)
                     )
             self.check_rows()
@@ -398,11 +398,10 @@ class Run:
             X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
             rows["score"][some] = model.learner.latent(X)
         lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
-        rank, classes = model.ranks(rows["score"]), self.classes.tolist()
+        rank, classes = model.calibration.predict(rows["score"]), self.classes.tolist()
         measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
-        if model.calibration is not None:
-            found = measure_probabilities(model.calibration, rows)
-            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
+        found = measure_probabilities(model.calibration, rows)
+        measures |= {"rps": found["rps"], "ranges": found["ranges"]}
         model.training["held_out"] = measures
 
     def save_checkpoint(self) -> None:

@@ -36,6 +36,7 @@ from ordspan.tables.svmlight import survey
 
 LOCAL = "local"
 CONNECT_SECONDS = 15.0
+FEWEST = 10  # rows of a file of which one is not learned in any pass
 MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
 
@@ -147,6 +148,10 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
     progress.good, run.reader.unlabelled = sum(progress.labels[0]), sum(unlabelled)
     run.check_rows()
+    if max(int(counted[0].sum()) for counted in labels) < (FEWEST if run.passes > 1 else 2):
+        raise FileError(
+            "no file has enough rows to keep some to calibrate probabilities on; train without Dask"
+        )
     refuse_separate_grades(files, labels)
     read = delayed(read_block, pure=False)
     sample = np.zeros((1, run.reader.recipe.n_features))
@@ -158,7 +163,7 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
 
     run.model = run.new_model()
     model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
-    run.model.calibration = train(
+    calibration = train(
         cluster,
         model,
         blocks,
@@ -168,6 +173,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
         progress=forward,
         calibrated=True,
     )
+    assert calibration is not None  # some rows were kept for it
+    run.model.calibration = calibration
     run.model.learner = model.learner_
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)

@@ -230,32 +230,27 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 def to_bytes(model: Any, checkpoint: CheckpointNote | None = None) -> bytes:
     """The content of a model file, or of a checkpoint."""
-    header, tensors = table_parts(model) if isinstance(model, TableModel) else _parts(model)
+    header, tensors = _parts(model)
     header.checkpoint = checkpoint
     text = json.dumps(msgspec.to_builtins(header), sort_keys=True, allow_nan=False)
     blank = save_tensors(tensors, metadata={"ordspan": NO_DIGEST + text})
     return blank.replace(NO_DIGEST.encode(), sha256(blank).hexdigest().encode(), 1)
 
 
-def table_parts(model: TableModel) -> tuple[Header, Tensors]:
-    """Header and tensors of a model of tables."""
-    header = Header(
-        estimator=model.kind,
-        parameters={name: stored(name, value) for name, value in model.parameters.items()},
-        classes=stored("classes_", model.classes_),
-        n_features=model.recipe.n_features,
-        n_iter=model.parameters["max_iter"],
-        fitted=model.fitted,
-        table=Table(model.recipe, model.columns, model.options, model.training),
-    )
-    tensors = {"state": model.learner.state, "scale": model.encoder.state}
-    if model.calibration is not None:
-        tensors["calibration"] = model.calibration.state
-    return header, tensors
-
-
 def _parts(model: Any) -> tuple[Header, Tensors]:
-    """Header and tensors of an estimator, and of the `CalibratedOrdinal` around it, if any."""
+    """Header and tensors of a model of tables, or of an estimator, perhaps calibrated."""
+    if isinstance(model, TableModel):
+        header = Header(
+            estimator=model.kind,
+            parameters=stored(model.parameters),
+            n_features=model.recipe.n_features,
+            n_iter=model.parameters["max_iter"],
+            fitted=model.fitted,
+            table=Table(model.recipe, model.columns, model.options, model.training),
+            **stored({"classes": model.classes_}),
+        )
+        tensors = {"state": model.learner.state, "scale": model.encoder.state}
+        return header, tensors | {"calibration": model.calibration.state}
     from sklearn.frozen import FrozenEstimator
     from sklearn.utils.validation import check_is_fitted
 
@@ -270,7 +265,7 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
     if isinstance(ranker, FrozenEstimator):
         ranker, parameters["estimator"] = ranker.estimator, FROZEN
     header = estimator_header(ranker)
-    header.calibrated = {name: stored(name, value) for name, value in parameters.items()}
+    header.calibrated = stored(parameters)
     return header, {"state": ranker.learner_.state, "calibration": model.calibration_.state}
 
 
@@ -292,30 +287,34 @@ def estimator_header(model: Any) -> Header:
         )
     check_is_fitted(model)
     model.check_settings_unchanged()
-    names, parameters = getattr(model, "feature_names_in_", None), model.get_params(deep=False)
+    names = getattr(model, "feature_names_in_", None)
     return Header(
         estimator=kind.__name__,
-        parameters={name: stored(name, value) for name, value in parameters.items()},
-        classes=stored("classes_", model.classes_),
+        parameters=stored(model.get_params(deep=False)),
         n_features=int(model.n_features_in_),
         feature_names=None if names is None else names.tolist(),
         n_iter=int(model.n_iter_),
         fitted={name: float(getattr(model, name)) for name in model._fitted_numbers},
+        **stored({"classes": model.classes_}),
     )
 
 
-def stored(name: str, value: Any) -> Any:
-    """A parameter as a `Value`, if it can be one; NumPy scalars become plain numbers."""
-    content = value
-    if isinstance(value, dict):
-        content = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
-    try:
-        return msgspec.convert(msgspec.to_builtins(content, enc_hook=_plain), Value)
-    except (ValueError, NotImplementedError):
-        raise TypeError(
-            f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
-            "random_state, an int)"
-        ) from None
+def stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as values of a header; NumPy scalars become plain numbers."""
+    values = {}
+    for name, value in parameters.items():
+        content = value
+        if isinstance(value, dict):
+            content = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
+        try:
+            plain = msgspec.to_builtins(content, enc_hook=_plain)
+            values[name] = msgspec.convert(plain, Value)
+        except (ValueError, NotImplementedError):
+            raise TypeError(
+                f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
+                "random_state, an int)"
+            ) from None
+    return values
 
 
 def _plain(value: Any) -> Any:
@@ -336,11 +335,11 @@ def restored(value: Value) -> Any:
     return np.array(value.values, value.dtype)
 
 
-def _parameters(header: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Parameters of these names, and no others."""
-    if header.keys() != set(names):
-        raise ValueError(f"unexpected parameters: {', '.join(header)}")
-    return {name: restored(value) for name, value in header.items()}
+def _parameters(values: Mapping[str, Value], names: Iterable[str]) -> dict[str, Any]:
+    """The parameters that `stored` wrote, which must have these names."""
+    if values.keys() != set(names):
+        raise ValueError(f"unexpected parameters: {', '.join(values)}")
+    return {name: restored(value) for name, value in values.items()}
 
 
 def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
@@ -372,11 +371,9 @@ def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
 
 def _model(header: Header, tensors: Tensors) -> Any:
     """Build a model from a header and tensors, which are checked."""
-    classes, calibration = check_classes(restored(header.classes)), None
-    if header.calibrated is not None or "calibration" in tensors:
-        calibration = Calibration.from_state(tensors["calibration"], classes.size)
+    classes = check_classes(restored(header.classes))
     if header.table is None:
-        return _estimator(header, tensors["state"], classes, calibration)
+        return _estimator(header, tensors, classes)
     parameters = _parameters(header.parameters, stored_parameters(header.estimator))
     make = partial(make_learner, header.estimator, parameters)
     return TableModel(
@@ -386,14 +383,14 @@ def _model(header: Header, tensors: Tensors) -> Any:
         classes_=classes,
         learner=with_state(make, tensors["state"], header.n_features, classes.size),
         training=header.table.training,
-        calibration=calibration,
+        calibration=Calibration.from_state(tensors["calibration"], classes.size),
         fitted=header.fitted,
         columns=header.table.labels,
         options=header.table.options,
     )
 
 
-def _estimator(header: Header, state: Any, classes: NDArray[Any], calibration: Any) -> Any:
+def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     """The estimator of a header, and the `CalibratedOrdinal` around it, if any."""
     from sklearn.base import clone
     from sklearn.frozen import FrozenEstimator
@@ -407,7 +404,7 @@ def _estimator(header: Header, state: Any, classes: NDArray[Any], calibration: A
     ranker = kind(**_parameters(header.parameters, kind._get_param_names()))
     # needed by some learners
     vars(ranker).update({name: header.fitted[name] for name in kind._fitted_numbers})
-    learner = with_state(ranker._make_learner, state, header.n_features, classes.size)
+    learner = with_state(ranker._make_learner, tensors["state"], header.n_features, classes.size)
     names = header.feature_names
     ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
     if header.calibrated is None:
@@ -419,6 +416,7 @@ def _estimator(header: Header, state: Any, classes: NDArray[Any], calibration: A
     parameters["estimator"] = {DEFAULT: None, GIVEN: clone(ranker), FROZEN: fitted}[
         parameters["estimator"]
     ]
+    calibration = Calibration.from_state(tensors["calibration"], classes.size)
     return CalibratedOrdinal(**parameters).from_parts(fitted, calibration)
 
 

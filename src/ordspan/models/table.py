@@ -15,11 +15,10 @@ from ordspan.core.measures import distance
 from ordspan.core.scaling import COUNT, MEAN, SPREAD
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
-from ordspan.learners.base import rank_among
 from ordspan.learners.rows import RowValueError
 from ordspan.tables.encoder import Encoder, Recipe, as_frame
 from ordspan.tables.files import FileOptions
-from ordspan.tables.label_columns import NO_LABEL, LabelColumns, label_frame, read_ranks
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.rows import Batch, FileError
 
 
@@ -44,8 +43,8 @@ class TableModel:
         Its learner, on encoded features.
     training : dict
         The record of the training, in plain values.
-    calibration : Calibration, optional
-        Needed for probabilities and ranges.
+    calibration : Calibration
+        How scores become grades, probabilities and ranges.
     fitted : dict
         Other fitted attributes of the estimator, such as a duality gap.
     columns : LabelColumns
@@ -73,7 +72,7 @@ class TableModel:
     classes_: NDArray[Any]
     learner: Learner
     training: dict[str, Any]
-    calibration: Calibration | None = None
+    calibration: Calibration
     fitted: dict[str, float] = field(default_factory=dict)
     columns: LabelColumns = field(default_factory=lambda: LabelColumns("label"))
     options: FileOptions = field(default_factory=FileOptions)
@@ -119,29 +118,12 @@ class TableModel:
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """The scores where the predicted grade changes, (K - 1,)."""
-        return self.learner.thresholds if self.calibration is None else self.calibration.medians
-
-    def ranks(self, score: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Predicted ranks: the median of the probabilities, or by thresholds without them.
-
-        Parameters
-        ----------
-        score : array of shape (n,)
-            Latent scores.
-
-        Returns
-        -------
-        array of shape (n,)
-            Ranks 1..K.
-        """
-        if self.calibration is None:
-            return rank_among(self.learner.thresholds, score)
-        return self.calibration.predict(score)
+        return self.calibration.medians
 
     def answer(self, X: Any, coverage: float | None = None) -> Answer:
         """Score, rank, margin and range of encoded rows.
 
-        The rank is the median of the probabilities, or by thresholds without them.
+        The rank is the median of the probabilities.
 
         Parameters
         ----------
@@ -155,13 +137,12 @@ class TableModel:
         Answer
             Arrays of one value per row.
         """
-        score, calibration = self.learner.latent(X), self.calibration
-        rank = self.ranks(score)
+        score = self.learner.latent(X)
+        rank = self.calibration.predict(score)
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
-        if coverage is None or calibration is None:
-            return Answer(score, rank, margin)
-        return Answer(score, rank, margin, *calibration.ranges(score, coverage))
+        ends = () if coverage is None else self.calibration.ranges(score, coverage)
+        return Answer(score, rank, margin, *ends)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -179,7 +160,7 @@ class TableModel:
         return self.learner.latent(self._features(table))
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """Grade of every row of a table: the median of the probabilities, if there are any.
+        """Grade of every row of a table: the median of its probabilities.
 
         Parameters
         ----------
@@ -206,7 +187,7 @@ class TableModel:
         array of shape (n, K)
             Rows sum to 1; columns are in the order of ``classes_``.
         """
-        return self.needed_calibration().probabilities(self.latent(table))
+        return self.calibration.probabilities(self.latent(table))
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[Any]:
         """Range of grades that contains the true one with a given probability, for every row.
@@ -223,16 +204,8 @@ class TableModel:
         array of shape (n, 2)
             Inclusive ranges ``[lower, upper]``.
         """
-        ends = self.needed_calibration().ranges(self.latent(table), coverage)
+        ends = self.calibration.ranges(self.latent(table), coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
-
-    def needed_calibration(self) -> Calibration:
-        """The calibration; raises if the model has none."""
-        if self.calibration is None:
-            raise ValueError(
-                "the model has no probabilities or ranges; train it again with ordspan train"
-            )
-        return self.calibration
 
     def partial_fit(self, table: Any, y: Any = None) -> Self:
         """Continue training on the rows of a table, one pass in order.
@@ -292,8 +265,8 @@ class TableModel:
             return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
-        frame = label_frame(self._answers(table, self.columns.names()), self.columns)
-        lower, upper, faults = read_ranks(LabelReader(self.classes_), frame, self.columns)
+        frame = self.columns.frame(self._answers(table, self.columns.names()))
+        lower, upper, faults = self.columns.read(LabelReader(self.classes_), frame)
         faults |= {int(row): "there is no label" for row in np.flatnonzero(lower == NO_LABEL)}
         if faults:
             row = min(faults)
@@ -322,7 +295,7 @@ class Answer(NamedTuple):
     score: NDArray[np.float64]
     rank: NDArray[np.int64]
     margin: NDArray[np.float64]  # from the score to the nearest one with another rank
-    low: NDArray[np.int64] | None = None  # None without a calibration
+    low: NDArray[np.int64] | None = None  # None unless asked for
     high: NDArray[np.int64] | None = None
 
 
@@ -332,7 +305,7 @@ def scored(
     """Rows of files and their predictions, batch by batch."""
     for batch in filter(len, batches):
         try:
-            X = model.encoder.features(batch.X, batch.table, bad=[*batch.faults])
+            X = model.encoder.features(batch.X, batch.table)
             yield batch, model.answer(X, coverage)
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None

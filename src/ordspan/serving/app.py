@@ -128,9 +128,9 @@ class Service:
     def _predictions(self, body: bytes, coverage: float) -> Any:
         model, (records, alone) = self.engine.model, self.reader.read(body)
         score = model.learner.latent(model.encoder.features(*self.reader.arrays(records)))
-        calibration = model.needed_calibration()
+        calibration = model.calibration
         low_high, chances = calibration.ranges(score, coverage), calibration.probabilities(score)
-        arrays = model.ranks(score), score, *low_high, chances
+        arrays = model.calibration.predict(score), score, *low_high, chances
         answers = [
             {
                 "grade": self.grades[rank - 1],

@@ -101,7 +101,7 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
     online = model.recipe.standardise and model.training["settings"].get("scaled_on_the_way")
     scaled = X.copy() if online else X
     features = model.encoder.features(scaled, table, learn=bool(online))
-    rows, calibration = model.learner.rows(features, lower, upper), model.needed_calibration()
+    rows, calibration = model.learner.rows(features, lower, upper), model.calibration
     scores = np.empty(len(events))
     model.learner.learn(rows, scores_before=scores)
     model.training["rows"] += len(events)
@@ -129,10 +129,10 @@ def copy_model(model: TableModel) -> TableModel:
         encoder=Encoder(model.recipe, model.encoder.state.copy()),
         learner=copy(model.learner),
         training=dict(model.training),
-        calibration=copy(model.needed_calibration()),
+        calibration=copy(model.calibration),
     )
     copied.learner.adopt_state(model.learner.state.copy())
-    copied.needed_calibration().state = model.needed_calibration().state.copy()
+    copied.calibration.state = model.calibration.state.copy()
     return copied
 
 
@@ -141,7 +141,7 @@ def warm_up(model: TableModel) -> None:
     reader, trial = RecordReader(model), copy_model(model)
     values = [*example_record(model.recipe).values()]
     score = trial.answer(trial.encoder.features(*reader.arrays([values])), COVERAGE).score
-    trial.needed_calibration().probabilities(score)
+    trial.calibration.probabilities(score)
     if model.kind != ESTIMATORS[SVM]:
         row = msgspec.json.encode(values).decode()
         learn(trial, reader, [Event(0, LEARN, None, 0.0, row, 1, 1)])
@@ -194,7 +194,6 @@ class Engine:
                     "with that one, or choose another state folder"
                 )
             self._base = read_table_model(base)
-            self._base.needed_calibration()  # refused without one
             self.log = opened.enter_context(closing(Log(self.folder / LOG)))
             self._snapshot = Checkpoint(self.folder / SNAPSHOT, {"serves": LOG}, [], "remove it")
             self.reader = RecordReader(self._base)

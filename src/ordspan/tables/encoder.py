@@ -127,9 +127,8 @@ class Recipe:
     @property
     def dense(self) -> bool:
         """Whether prepared rows are dense; otherwise they are sparse."""
-        return not (self.n_sparse or self.hashed or self.sentences) and (
-            self.n_features <= MAX_DENSE
-        )
+        few = self.n_features == len(self.numbers) or self.n_features <= MAX_DENSE
+        return few and not (self.n_sparse or self.hashed or self.sentences)
 
     def feature_names(self) -> list[str]:
         """Names of the features in messages and tables.
@@ -203,13 +202,11 @@ class Encoder:
         if recipe.n_sparse:
             from scipy.sparse import csr_array
 
-            matrix = csr_array(as_matrix(table))
-            if matrix.shape[1] != recipe.n_sparse:
+            X, table = csr_array(as_matrix(table)), None
+            if X.shape[1] != recipe.n_sparse:
                 raise ValueError(
-                    f"the matrix has {matrix.shape[1]} columns, but the model expects "
-                    f"{recipe.n_sparse}"
+                    f"the matrix has {X.shape[1]} columns, but the model expects {recipe.n_sparse}"
                 )
-            X, table = matrix, None
         else:
             table = as_frame(table, recipe.columns)
             X = matrix_of(table, recipe.numbers, ".", faults)
@@ -220,30 +217,25 @@ class Encoder:
 
     def value_faults(self, X: Any) -> Faults:
         """Faults of rows with numbers that are too large, or missing where that is not allowed."""
-        sparse = self.recipe.n_sparse > 0
-        values = X.data.reshape(-1, 1) if sparse else X
-        allowed = self.recipe.missing == "mean" and not sparse
+        recipe, faults = self.recipe, Faults()
+        values = X.data.reshape(-1, 1) if recipe.n_sparse else X
+        allowed = recipe.missing == "mean" and not recipe.n_sparse
         if scaling.all_within(values, LARGEST, allowed):  # NumPy makes three copies
-            return {}
-        bad = ~(np.abs(values) <= LARGEST)
-        if allowed:
-            bad &= ~np.isnan(values)
-        faults: Faults = {}
-        for place in np.flatnonzero(bad).tolist():
-            if sparse:
-                row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-                name = f"feature {X.indices[place] + (not self.recipe.zero_based)}"
+            return faults
+        missing = np.isnan(values)
+        bad = ~(np.abs(values) <= LARGEST) & ~(missing & allowed)
+        for row, column in np.argwhere(bad).tolist():
+            what = f"holds {values[row, column]}, which is too large; check it"
+            what = "is empty or NaN; fill it" if missing[row, column] else what
+            if recipe.n_sparse:
+                name = f"feature {X.indices[row] + (not recipe.zero_based)}"
+                row = int(np.searchsorted(X.indptr, row, side="right")) - 1
             else:
-                row, name = place // X.shape[1], self.recipe.numbers[place % X.shape[1]]
-            what = f"holds {values.flat[place]}, which is too large; check it"
-            if np.isnan(values.flat[place]):
-                what = "is empty or NaN; fill it"
+                name = recipe.numbers[column]
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
-    def features(
-        self, X: Any, table: pl.DataFrame | None, *, learn: bool = False, bad: Sequence[int] = ()
-    ) -> Any:
+    def features(self, X: Any, table: pl.DataFrame | None, *, learn: bool = False) -> Any:
         """Features of rows.
 
         Parameters
@@ -256,8 +248,6 @@ class Encoder:
             Learn the mean and the spread online: each row is scaled by the rows up to it, so the
             result does not depend on the batches. Sparse rows are divided by the root mean square
             of the values present, and not centred, because that would fill their zeros.
-        bad : sequence of int
-            Rows that get no prediction, whose unseen values are not counted.
 
         Returns
         -------
@@ -272,50 +262,51 @@ class Encoder:
             scaling.scale_sparse(self.state, values, X.indices, learn)
             return type(X)((values, X.indices, X.indptr), shape=X.shape)
         n_rows, n_numbers = X.shape
-        missing, dense = np.isnan(X), recipe.dense
-        holes = [missing[:, recipe.numbers.index(name)] for name in recipe.missing_indicators]
+        missing = np.isnan(X)
+        marked = [recipe.numbers.index(name) for name in recipe.missing_indicators]
+        at = n_numbers + len(marked)
+        rows = np.zeros((n_rows, recipe.n_features if recipe.dense else at))
+        rows[:, n_numbers:at] = missing[:, marked]
         if not learn and missing.any():
-            counts = np.delete(missing, list(bad), axis=0).sum(axis=0).tolist()
-            for name, count in zip(recipe.numbers, counts, strict=True):
+            for name, count in zip(recipe.numbers, missing.sum(axis=0).tolist(), strict=True):
                 if count and name not in recipe.missing_indicators:
                     self.unseen[f"{name} is missing, and filled"] += count
-        rows = np.zeros((n_rows, recipe.n_features)) if dense else np.empty((n_rows, n_numbers))
         if not recipe.standardise:
             rows[:, :n_numbers] = np.where(missing, self.state[scaling.MEAN], X)
         elif learn and n_numbers:
             scaling.learn_dense(self.state, X)
             rows[:, :n_numbers] = X
-        elif n_numbers:
+        else:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
-        if recipe.n_features == n_numbers:
-            return rows
-        # one feature of each row per entry: its column, -1 for none, and its value
-        entries: list[tuple[NDArray[Any], Any]] = []
-        at = n_numbers + len(holes)
-        for place, hole in enumerate(holes, n_numbers):
-            if hole.any():
-                entries.append((np.where(hole, place, -1), 1.0))
+        places, values = [], []  # one feature of each row per column of words
         for name, words in recipe.words:
-            codes = self._word_codes(table, name, words, bad)
-            entries.append((np.where(codes >= 0, at + codes, -1), 1.0))
+            codes = self._word_codes(table, name, words)
+            places.append(at + codes)
+            values.append(codes >= 0)  # an unknown word adds 0 to any feature
             at += len(words)
         for name in recipe.hashed:
             bucket, sign = _hashed(table, name, recipe.hash_bits)
-            entries.append((at + bucket, sign))
-        if not dense:
-            X = _csr(rows, entries, recipe.n_features)
-            assert table is not None
-            for name in dict(recipe.sentences):
-                X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
-            return X
-        for places, _ in entries:  # hashed words are never dense
-            known = np.flatnonzero(places >= 0)
-            rows[known, places[known]] = 1.0
-        return rows
+            places.append(at + bucket)
+            values.append(sign)
+        if recipe.dense:
+            for place, value in zip(places, values, strict=True):
+                rows[np.arange(n_rows), place] += value
+            return rows
+        from scipy.sparse import csr_array
 
-    def _word_codes(
-        self, table: Any, name: str, words: tuple[str, ...], bad: Sequence[int]
-    ) -> NDArray[np.int64]:
+        columns = np.column_stack([np.tile(np.arange(rows.shape[1]), (n_rows, 1)), *places])
+        data = np.column_stack([rows, *values])
+        there = data != 0.0
+        starts = np.append(0, np.cumsum(there.sum(axis=1)))
+        shape = (n_rows, recipe.n_features)
+        X = csr_array((data[there], columns[there], starts), shape=shape)
+        X.sum_duplicates()  # several hashed words in one bucket
+        assert table is not None
+        for name in dict(recipe.sentences):
+            X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
+        return X
+
+    def _word_codes(self, table: Any, name: str, words: tuple[str, ...]) -> NDArray[np.int64]:
         """Index of every row's word among the known ones; -1 if it is none of them."""
         import polars as pl
 
@@ -326,10 +317,7 @@ class Encoder:
         if codes.null_count():
             cells = cells.str.strip_chars()
             codes = cells.cast(self._enums[name], strict=False).to_physical()
-            is_new = codes.is_null().to_numpy(writable=True)
-            is_new[list(bad)] = False
-            new = cells.filter(is_new)
-            for word, n in zip(new.unique(maintain_order=True), new.unique_counts(), strict=True):
+            for word, n in Counter(cells.filter(codes.is_null())).items():
                 self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
         return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
 
@@ -398,25 +386,6 @@ def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArra
     hashes = np.frombuffer(digests, dtype="<u8")
     bucket = (hashes & np.uint64(2**bits - 1)).astype(np.int64)
     return bucket[codes], np.where(hashes >> np.uint64(63), 1.0, -1.0)[codes]
-
-
-def _csr(
-    numbers: NDArray[np.float64], entries: Sequence[tuple[NDArray[Any], Any]], n_features: int
-) -> Any:
-    """Rows with some dense numbers and one entry (place, value) from each other column."""
-    from scipy.sparse import csr_array
-
-    n_rows, n_numbers = numbers.shape
-    columns = np.empty((n_rows, n_numbers + len(entries)), dtype=np.int32)
-    data = np.empty(columns.shape)
-    columns[:, :n_numbers], data[:, :n_numbers] = np.arange(n_numbers), numbers
-    for place, entry in enumerate(entries, n_numbers):
-        columns[:, place], data[:, place] = entry
-    there = (columns >= 0) & (data != 0.0)
-    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
-    X = csr_array((data[there], columns[there], ends), shape=(n_rows, n_features))
-    X.sum_duplicates()  # several hashed words in one bucket
-    return X
 
 
 def stack_rows(parts: list[Any]) -> Any:

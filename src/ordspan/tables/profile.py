@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from ordspan.tables.encoder import (
 )
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
-from ordspan.tables.label_columns import LabelColumns, label_frame, read_ranks
+from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
 from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.text import STDIN
@@ -93,11 +93,6 @@ class Profile:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self.problems: list[str] = []  # all are told at once
         self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
-
-    def check(self, needed: Iterable[str]) -> None:
-        """Raise if a file lacks a needed column."""
-        for file in self.files:
-            check_columns(file.path, file.names, needed)
 
     def refuse_problems(self) -> None:
         """Raise if there are problems, with all of them."""
@@ -172,30 +167,27 @@ class Profile:
             return FROM_ANNOTATE
         if kind not in (NUMBER, WORDS):
             return "" if kind == SENTENCES else kind
-        values = self.numbers(name)[0].drop_nulls() if kind == NUMBER else self.cells(name)
-        if kind == WORDS:
-            values = values.filter(~is_empty(values))
+        is_number = kind == NUMBER
+        cells = self.numbers(name)[0] if is_number else self.cells(name)
+        values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
         if values.is_empty():
             return "it has no values"
-        if len(values) < max(self.n_rows, ENOUGH_ROWS):
+        whole = not is_number or (values % 1 == 0).all()
+        if len(values) < max(self.n_rows, ENOUGH_ROWS) or not whole:
             return ""
+        if is_number and (values.diff() == 1).sum() >= MOST * (len(values) - 1):
+            return "it numbers the rows"
         n_different = values.n_unique()
-        every = "every" if n_different == self.n_rows else "nearly every"
         # few rows of a pipe are known
         enough = self.n_rows if self.is_pipe else MOST * self.n_rows
-        like_id = f"{every} value is different, like an id" if n_different >= enough else ""
-        if kind == WORDS:
-            return like_id
-        if not (values % 1 == 0).all():
+        if n_different < enough or (is_number and not ID_NAME.search(name)):
             return ""
-        steps = values.diff().drop_nulls()
-        if (steps == 1).sum() >= MOST * len(steps):
-            return "it numbers the rows"
-        return like_id if ID_NAME.search(name) else ""
+        every = "every" if n_different == self.n_rows else "nearly every"
+        return f"{every} value is different, like an id"
 
     def labels(self, columns: LabelColumns) -> pl.DataFrame:
         """The label columns of all rows, as text."""
-        return pl.concat([label_frame(t, columns, f.decimal, f.path) for f, t in self.samples])
+        return pl.concat([columns.frame(t, f.decimal, f.path) for f, t in self.samples])
 
     def order(self, columns: LabelColumns) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
@@ -213,7 +205,7 @@ class Profile:
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""
-        lower, upper, faults = read_ranks(grades, self.labels(columns), columns)
+        lower, upper, faults = columns.read(grades, self.labels(columns))
         good = lower > 0
         good[list(faults)] = False
         numbers = [(repr(n), self.numbers(n)[0].to_numpy()[good]) for n in recipe.numbers]
@@ -249,18 +241,13 @@ class Profile:
             "columns that hold the grades themselves: {}; if these are other labels, leave them "
             "out with {drop}": also_labels,
         }
-        notes = self.file_notes()
+        notes = []
         for form, items in told.items():
             hints = {name: columns_hint(name, *items) for name in ("text", "drop")}
             notes += [form.format(first_few(items), **hints)] if items else []
         for name in recipe.numbers:
             notes += _note_on_nines(name, self.numbers(name)[0].drop_nulls().to_numpy())
         return notes
-
-    def file_notes(self) -> list[str]:
-        """How the files are written, where that is not obvious."""
-        many = len(self.files) > 1
-        return [n + (f" ({file.path})" if many else "") for file in self.files for n in file.notes]
 
 
 def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
@@ -287,10 +274,11 @@ def plan_columns(
     Columns in ``taken`` (labels, groups) do not. Also why columns are left out. The caller refuses
     the problems that the profile then has.
     """
-    profile.check([*taken, *(choice.features or ()), *choice.text, *choice.hashed])
-    for file in profile.files:  # a code for no answer of a misspelled column
+    needed = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
+    for file in profile.files:
         names = [code.rpartition(":")[0] for code in file.na]
-        check_columns(file.path, file.names, [n for n in names if n and closest(n, file.names)])
+        misspelled = [name for name in names if name and closest(name, file.names)]
+        check_columns(file.path, file.names, [*needed, *misspelled])
     there = list(dict.fromkeys(name for file in profile.files for name in file.names))
     check_columns(profile.path, there, choice.drop)
     kinds = {

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,14 +26,7 @@ from ordspan.tables import profile as profiles
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import CP1252, REPLACED
-from ordspan.tables.label_columns import (
-    NO_LABEL,
-    LabelColumns,
-    label_frame,
-    label_words,
-    read_ranks,
-    refuse_amounts,
-)
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT
 from ordspan.tables.rows import (
     BEGINNING,
@@ -52,8 +45,9 @@ from ordspan.wording import hint, join_hints, plural
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
-VALUES, COLUMNS, ENDS, RANKS = "values", "columns", "ends", "ranks"
-TYPES = {VALUES: np.float64, COLUMNS: np.int32, ENDS: np.int64, RANKS: np.int64}
+VALUES, COLUMNS, ROWS = "values", "columns", "rows"
+TYPES = {VALUES: np.float64, COLUMNS: np.int32, ROWS: np.int64}
+MUCH_SPACE = 1e9  # bytes of staged rows that are announced
 MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
 
 
@@ -79,7 +73,7 @@ class RowReader:
     notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
     opened: dict[str, Any] = field(default_factory=dict)  # files that are open, but not read yet
-    file_notes: list[str] = field(default_factory=list)  # how the files read so far are written
+    notes_of: dict[str, Sequence[str]] = field(default_factory=dict)  # what opened files told
 
     @property
     def recipe(self) -> Recipe:
@@ -94,8 +88,16 @@ class RowReader:
     def open(self, path: str) -> Any:
         """One of the files; it is opened again once it has been read."""
         if path not in self.opened:
-            self.opened[path] = open_file(path, self.options, self.pipe)
+            self.opened[path] = file = open_file(path, self.options, self.pipe)
+            self.notes_of[path] = file.notes
         return self.opened[path]
+
+    @property
+    def file_notes(self) -> list[str]:
+        """How the files that were opened are written, where that is not obvious."""
+        many = len(self.files) > 1
+        told = [(path, note) for path, notes in self.notes_of.items() for note in notes]
+        return [f"{note} ({path})" if many else note for path, note in told]
 
     def find_columns(
         self, choice: profiles.ColumnChoice, classes: Any = None, words: Any = None
@@ -135,7 +137,8 @@ class RowReader:
         if self.columns.names() and self.grades is None:
             notes = self._find_grades(profile, words)
         profile.refuse_problems()
-        self.notes = profile.notes(recipe, self.left_out, self.grades) + notes
+        told = profile.notes(recipe, self.left_out, self.grades)
+        self.notes = [*self.file_notes, *told, *notes]
         unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
         unused = [name for name in unused if name not in (*taken, *recipe.columns)]
         self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
@@ -152,10 +155,10 @@ class RowReader:
                 self.grades = LabelReader(check_classes(order))
                 return []
             if words is None:
-                words = label_words(labels, columns)
+                words = columns.count_words(labels)
                 if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                     words = find_words(self.files, self.options, columns)
-            refuse_amounts(labels, columns, profile.path)
+            columns.refuse_amounts(labels, profile.path)
             self.grades, notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
@@ -170,8 +173,9 @@ class RowReader:
             self.sorted_by = profiles.profile_sparse(self.files, self.options)[1]
             return
         profile = self._profile()
-        profile.check([*self.recipe.columns, *self.columns.names()])
-        self.notes += profile.file_notes()
+        for file in profile.files:
+            check_columns(file.path, file.names, [*self.recipe.columns, *self.columns.names()])
+        self.notes += self.file_notes
         self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
 
     def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
@@ -189,6 +193,8 @@ class RowReader:
 
     def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
         """Rows from a position on, to the end of the files, at most so many at once."""
+        sizes = sizes_of(self.files)
+        total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
             reader, types = self.open(path), {}
             del self.opened[path]
@@ -200,24 +206,15 @@ class RowReader:
                 if self.recipe.n_sparse:
                     raise FileError(f"{path}: the model needs svmlight rows, as in training")
             check_columns(path, reader.names, types)
-            done = at if number == at.file else Cursor(at.epoch, number)
+            done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
                 first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
                 for begin in range(first, len(block), size):
-                    yield from self._batch(reader, block, begin, begin + size)
-            where = f" ({path})" if len(self.files) > 1 else ""
-            self.file_notes += [note + where for note in reader.notes]
-
-    def share(self, batch: Batch) -> float | None:
-        """How much of the files has been read after a batch; None if that is not known."""
-        if STDIN in self.files:
-            return None
-        sizes, number = self._sizes, batch.after.file
-        return (sum(sizes[:number]) + batch.share * sizes[number]) / max(1, sum(sizes))
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return sizes_of(self.files)
+                    end = min(begin + size, len(block))
+                    of_file = share + (block.share - share) * end / len(block)
+                    read = (sum(sizes[:number]) + of_file * sizes[number]) / total
+                    yield from self._batch(reader, replace(block, share=read or None), begin, end)
+                share = block.share
 
     def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
         """Some rows of a block, with their ranks, without bad rows and those without a label."""
@@ -231,8 +228,8 @@ class RowReader:
         named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
         batch = replace(batch, X=X, after=after, **named)
         if self.grades is not None:
-            labels = label_frame(table, self.columns, reader.decimal, reader.path)
-            lower, upper, wrong = read_ranks(self.grades, labels, self.columns)
+            labels = self.columns.frame(table, reader.decimal, reader.path)
+            lower, upper, wrong = self.columns.read(self.grades, labels)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         raises = faults and self.bad.policy == "raise"
@@ -281,8 +278,8 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            labels = label_frame(block.table[good], columns, reader.decimal, path)
-            words.update(label_words(labels, columns))
+            labels = columns.frame(block.table[good], reader.decimal, path)
+            words.update(columns.count_words(labels))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
 
@@ -330,23 +327,19 @@ def count_features(
 class Staging:
     """Features and ranks of rows in a folder, written once and then read by row number.
 
-    Dense rows are their values; sparse ones have the columns of their values too, and the place
-    where each row ends among them.
+    Of each row it has the values, where they end among those of all rows, and its two ranks; of a
+    sparse row also the columns of the values.
 
     Parameters
     ----------
     folder : Path
         Where to write; the folder belongs to one training, beside its checkpoint.
-    n_features : int
-        Number of features.
+    recipe : Recipe
+        What the features are.
     """
 
-    def __init__(self, folder: Path, n_features: int) -> None:
-        self.folder, self.n_features = folder, n_features
-
-    @property
-    def _dense(self) -> bool:
-        return not (self.folder / COLUMNS).stat().st_size
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        self.folder, self.dense, self.n_features = folder, recipe.dense, recipe.n_features
 
     @property
     def n_bytes(self) -> int:
@@ -356,13 +349,13 @@ class Staging:
     @property
     def n_rows(self) -> int:
         """Number of rows on disk."""
-        path = self.folder / RANKS
-        return path.stat().st_size // (2 * np.dtype(TYPES[RANKS]).itemsize) if path.exists() else 0
+        path = self.folder / ROWS
+        return path.stat().st_size // (3 * np.dtype(TYPES[ROWS]).itemsize) if path.exists() else 0
 
     def write(self, batches: Iterable[tuple[Any, Ranks, Ranks, float | None]]) -> None:
         """Write all rows, given as features, lower and upper ranks, and the share that is read.
 
-        Raises before the disk is full.
+        Says how much that will be, if it is much, and raises before the disk is full.
         """
         self.remove()
         self.folder.mkdir()
@@ -370,21 +363,25 @@ class Staging:
         with ExitStack() as stack:
             files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
             for X, lower, upper, share in batches:
-                parts = {RANKS: np.column_stack([lower, upper])}
-                if isinstance(X, np.ndarray):
-                    parts[VALUES] = X
+                if self.dense:
+                    values, columns, ends = X, np.empty(0), X.shape[1] * np.arange(1, len(X) + 1)
                 else:
-                    parts |= {VALUES: X.data, COLUMNS: X.indices, ENDS: X.indptr[1:] + n_values}
-                    n_values += X.data.size
-                for name, part in parts.items():
+                    values, columns, ends = X.data, X.indices, X.indptr[1:]
+                rows = np.column_stack([ends + n_values, lower, upper])
+                n_values += values.size
+                is_first = not written
+                for name, part in zip(TYPES, (values, columns, rows), strict=True):
                     written += files[name].write(np.ascontiguousarray(part, TYPES[name]).data)
-                self._check_space(written, share)
+                total = written / share if share else 0.0
+                if is_first and total >= MUCH_SPACE:
+                    note = f"about {total / 1e9:,.1f} GB beside the model"
+                    print(f"Note: rows are kept on disk while training, {note}.", file=sys.stderr)
+                self._check_space(total - written)
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _check_space(self, written: int, share: float | None) -> None:
-        needed = written / share - written if share else 0.0
+    def _check_space(self, needed: float) -> None:
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             self.remove()
@@ -402,16 +399,15 @@ class Staging:
         return stack_rows(list(X)), np.concatenate(lower), np.concatenate(upper)
 
     def _mapped(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
-        names = (VALUES, RANKS) if self._dense else TYPES
-        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in names}
-        ranks = maps[RANKS].reshape(-1, 2)[rows]
-        lower, upper = np.ascontiguousarray(ranks.T)
-        if self._dense:
+        files = (VALUES, ROWS) if self.dense else TYPES
+        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in files}
+        about = maps[ROWS].reshape(-1, 3)
+        last, lower, upper = np.ascontiguousarray(about[rows].T)
+        if self.dense:
             return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
         from scipy.sparse import csr_array
 
-        ends = maps[ENDS]
-        last, first = ends[rows], np.where(rows > 0, ends[rows - 1], 0)
+        first = np.where(rows > 0, about[rows - 1, 0], 0)
         starts = np.concatenate([[0], np.cumsum(last - first)])
         places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
         shape = (rows.size, self.n_features)

@@ -75,8 +75,8 @@ class Batch:
         The number of each row in its file, from 1; bad rows count, blank lines and headers do not.
     path : str
         The file.
-    share : float
-        How much of the file has been read, from 0 to 1.
+    share : float, optional
+        How much of the files has been read, from 0 to 1; None for standard input.
     after : Cursor
         The position after the batch.
     lower, upper : arrays of shape (n,), optional
@@ -107,7 +107,7 @@ class Batch:
     table: Any
     rows: NDArray[np.int64]
     path: str
-    share: float = 0.0
+    share: float | None = 0.0
     after: Cursor = BEGINNING
     lower: Ranks | None = None
     upper: Ranks | None = None

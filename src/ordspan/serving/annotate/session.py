@@ -221,7 +221,7 @@ class Session:
         seeds = self.seed, self.history.n_answers(annotator), int.from_bytes(annotator.encode())
         widest, show = np.random.default_rng(seeds).integers(2, size=2) > 0
         model = self.engine.model
-        score, calibration = model.learner.latent(self.features), model.needed_calibration()
+        score, calibration = model.learner.latent(self.features), model.calibration
         low, high = calibration.ranges(score, COVERAGE)
         asked_by, some, others = RANDOM, left & self.reserved, left & ~self.reserved
         if (widest and others.any()) or not some.any():
@@ -236,7 +236,7 @@ class Session:
             annotator=annotator,
             item=item,
             asked_by=asked_by,
-            guess=(int(low[item]), int(high[item]), int(model.ranks(score)[item])),
+            guess=(int(low[item]), int(high[item]), int(model.calibration.predict(score)[item])),
             shown={"show": True, "hide": False}.get(self.guess, bool(show)),
         )
 
