@@ -114,8 +114,7 @@ class Table:
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on, with these columns."""
         for block in self._blocks(types, at):
-            original = block.table if self.na else None
-            yield replace(block, table=without_codes(block.table, self.na), original=original)
+            yield replace(block, table=without_codes(block.table, self.na), kept=block.table)
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         raise NotImplementedError
@@ -563,10 +562,8 @@ class ParquetTable(Table):
         import pyarrow as pa
         from pyarrow import types as t
 
-        fields = [f for f in self.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
-        none = pa.Table.from_batches([], pa.schema(fields))  # an empty_table would import pandas
-        kinds = self._frame(none).schema.items()
-        names = [name for name, kind in kinds if kind != pl.Binary]
+        no_cells = (t.is_nested, t.is_interval, t.is_binary, t.is_large_binary)
+        names = [f.name for f in self.schema if not any(kind(f.type) for kind in no_cells)]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
