@@ -601,29 +601,15 @@ class ParquetTable(Table):
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
-        from pyarrow import types as t
-
-        numbers = [name for name in types if types[name] == FLOAT]
-        # pyarrow puts these into a matrix, faster than Polars
-        kinds = [self.schema.field(name).type for name in numbers]
-        plain = bool(kinds) and not self.na
-        plain &= all(t.is_integer(k) or t.is_float32(k) or t.is_float64(k) for k in kinds)
-        texts = [name for name in types if name not in numbers]
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
         with self._damage_reported("damaged after some rows"):
             for piece in read_ahead(batches):
-                X = None
-                if plain:
-                    tensor = piece.select(numbers).to_tensor(null_to_nan=True, row_major=True)
-                    X = tensor.to_numpy()
-                    X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
-                table = self._frame(piece.select(texts) if plain else piece)
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
-                yield Batch(X, table, rows, self.path, row / self.n_rows, at)
+                yield Batch(None, self._frame(piece), rows, self.path, row / self.n_rows, at)
         if row < self.n_rows:
             raise FileError(
                 f"{self.path}, after row {row}: damaged, rows are missing; copy it again"
