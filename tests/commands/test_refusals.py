@@ -135,7 +135,7 @@ REFUSED = [
     ("evaluate rows.svm --model model", "svmlight rows have no named columns, but the model"),
     ("evaluate rows.svm --model sparse --group size", "leave out the columns of labels"),
     ("evaluate header.csv --model model", "no row to evaluate; does it contain only a header?"),
-    ("evaluate word.csv --model model", "no column 'grade', which held the label in training; "),
+    ("evaluate word.csv --model model", "no column 'grade', which held the label in training"),
     (f"evaluate third.csv {SKIP}", "100 of 300 rows (33.3%) cannot be used"),
     (f"evaluate third.csv {SKIP}", "--allow-skipped 0.34"),
     (f"evaluate one-grade.csv {SKIP}", "no usable row; 1 skipped, the first: "),

@@ -15,12 +15,11 @@ from ordspan.learners import Calibration
 from ordspan.models.file import Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
-    describe_columns,
+    check_columns,
     expand,
     identity,
     is_svmlight,
     is_utf8,
-    no_columns,
     sizes_of,
 )
 from ordspan.tables.label_columns import LabelColumns
@@ -95,15 +94,11 @@ def name_labels(reader: RowReader, job: LabelledJob) -> None:
     given = job.label_columns
     if given.names():
         reader.columns = given
-        return
-    names, sparse = reader.first.names, reader.recipe.n_sparse or reader.first.sparse
-    missing = [name for name in reader.columns.names() if name not in names]
-    if missing and not sparse:
-        raise FileError(
-            f"{reader.files[0]}: {no_columns(missing)}, which held the label in training; "
-            f"{describe_columns(names)}. Name the label here with "
-            f"{hint('label=', '--label COLUMN')}, or the two columns of ranges"
-        )
+    elif not (reader.recipe.n_sparse or reader.first.sparse):
+        name = hint("label=", "--label COLUMN")
+        why = f", which held the label in training (name it here with {name}, or the two columns "
+        why += "of ranges)"
+        check_columns(reader.files[0], reader.first.names, reader.columns.names(), why)
 
 
 def labels_to_learn(job: TrainJob) -> LabelColumns:

@@ -165,9 +165,8 @@ def is_csv(path: str) -> bool:
 
 def is_utf8(path: str) -> bool:
     """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
-    if not Path(path).is_file():
-        return False
-    with open(path, "rb") as file:
+    head = b""
+    with suppress(OSError), open(path, "rb") as file:
         head = file.read(LONGEST_HEADER)
     with suppress(UnicodeDecodeError):
         codecs.getincrementaldecoder("utf-8")().decode(head)
@@ -204,30 +203,26 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:
-    """Raise if a file lacks a wanted column; all such columns are named."""
-    there = list(there)
-    if missing := [name for name in wanted if name not in there]:
-        close = closest(missing[0], there)
-        meant = f"; did you mean {close!r}?" if close else ""
-        raise FileError(f"{path}: {no_columns(missing)}{why}; {describe_columns(there)}{meant}")
+    """Raise if a file lacks a wanted column; all such columns are named, and what is meant.
 
-
-def no_columns(missing: Sequence[str]) -> str:
-    """Names the columns that are missing.
-
-    >>> print(no_columns(["size"]), "and", no_columns(["size", "age"]))
-    no column 'size' and no columns 'size', 'age'
+    >>> check_columns("a.csv", ["age", "income"], ["incme"])
+    Traceback (most recent call last):
+    ...
+    ordspan.tables.rows.FileError: a.csv: no column 'incme'; the columns are age, income; did you \
+mean 'income'?
     """
-    return f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
-
-
-def describe_columns(there: Sequence[str]) -> str:
-    """The columns of a file for a message, with a hint if they look like one long name."""
-    columns = "the columns are " + ", ".join(there[:20]) + (", ..." if len(there) > 20 else "")
-    if len(there) > 1 or " " not in there[0].strip():
-        return columns
-    spaces = hint("delimiter=' '", "--delimiter ' '")
-    return (
-        f"{columns}; are fields separated by spaces? Give {spaces}. Does a title stand above the "
-        f"names of the columns? Give {HEADER_ROW}"
-    )
+    there = list(there)
+    missing = [name for name in wanted if name not in there]
+    if not missing:
+        return
+    close = next(filter(None, (closest(name, there) for name in missing)), "")
+    end = f"; did you mean {close!r}?" if close else ""
+    if len(there) == 1 and " " in there[0].strip():
+        spaces = hint("delimiter=' '", "--delimiter ' '")
+        end = (
+            f"; are fields separated by spaces? Give {spaces}. Does a title stand above the names "
+        )
+        end += f"of the columns? Give {HEADER_ROW}"
+    columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
+    what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
+    raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

@@ -41,8 +41,8 @@ SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
-BLANK_LINES = re.compile(rb'("[^"]*")|(?:\A|(?<=\n))(?:\r?\n)+')
-"""Blank lines, or what is quoted, where lines stay."""
+BLANK_LINE = re.compile(rb"\n\r?\n")
+"""A line that is empty, perhaps within quotes, below another one."""
 ANSWERS = ("", "Response", "Open-Ended Response")
 """What SurveyMonkey writes below a question that has one column."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
@@ -114,8 +114,7 @@ class Table:
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on, with these columns."""
         for block in self._blocks(types, at):
-            original = block.table if self.na else None
-            yield replace(block, table=without_codes(block.table, self.na), original=original)
+            yield replace(block, table=without_codes(block.table, self.na), kept=block.table)
 
     def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         raise NotImplementedError
@@ -155,23 +154,19 @@ class TextTable(Table):
         else:
             pieces, whole = text.sample(size)
         pieces[0] = pieces[0][self._begin :]
-        if len(pieces) > 1 and not whole and self.quoted:  # one may begin within quotes
-            pieces = [piece for piece in pieces if piece.count(b'"') % 2 == 0]
+        if self.quoted and not whole:  # a piece may begin within quotes
+            pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
         try:
             table = self._good_rows(b"".join(pieces), whole or len(pieces) == 1)
         except FileError:
-            if whole or len(pieces) == 1:
+            if whole:
                 raise
-            tables = []
-            for piece in pieces:
-                with suppress(FileError):
-                    tables.append(self._good_rows(piece, from_start=False))
-            table = pl.concat(tables)
+            table = self._good_rows(pieces[0])
         self.names = table.columns  # a first line of JSON may lack some
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    def _good_rows(self, content: bytes, from_start: bool) -> pl.DataFrame:
+    def _good_rows(self, content: bytes, from_start: bool = True) -> pl.DataFrame:
         """The rows that can be read; the first fault is kept, and letters that are lost noted."""
         table, faults = self._read_text(content, None)
         first = 1 + self.n_headers
@@ -199,23 +194,27 @@ class TextTable(Table):
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
         threads = 0 if self.path == STDIN else THREADS
-        for (_, byte, share), table, faults in parallel_map(parse, blocks, threads):
+        for table, faults, byte, share in parallel_map(parse, blocks, threads):
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: Block, types: Types) -> tuple[Block, pl.DataFrame, Faults]:
-        """The rows of a block: with the wanted types, or as text where Polars refuses them."""
+    def _parse(self, block: Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
+        """The rows of a block: with the wanted types, or as text where Polars refuses them.
+
+        The text itself is not returned, which would stay in memory.
+        """
+        content, byte, share = block
         texts = types if self.decimal == "," else self._as_text
         try:
             wanted = {name: TEXT if name in texts else kind for name, kind in types.items()}
-            return block, *self._read(block[0], wanted)
+            return *self._read(content, wanted), byte, share
         except PolarsError:
-            table, faults = self._read_text(block[0], list(types))
+            table, faults = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return block, table, faults
+        return table, faults, byte, share
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
@@ -226,11 +225,6 @@ class TextTable(Table):
     ) -> tuple[pl.DataFrame, Faults]:
         """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
         raise NotImplementedError
-
-
-def has_blank_lines(content: bytes) -> bool:
-    """Whether a line is empty, perhaps within quotes."""
-    return content.startswith((b"\n", b"\r\n")) or b"\n\n" in content or b"\n\r\n" in content
 
 
 class CsvTable(TextTable):
@@ -271,81 +265,64 @@ class CsvTable(TextTable):
         return names
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        if len(types) < len(self.names):
-            return self._read_some(content, types)
-        # of all columns Polars itself refuses rows that are too long, and reads them faster
+        if content.count(b'"') % 2:
+            raise ComputeError("a quote is not closed, or stands inside a cell")
+        content = content.lstrip(b"\r\n")
+        table, faults = self._by_polars(content, types)
+        if table.to_series(0).null_count() and BLANK_LINE.search(content):
+            raise ComputeError("a blank line would be a row")
+        return table, faults
+
+    def _by_polars(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+        """The rows, and the faults of those with a cell in one column more than the header has."""
+        n = len(self.names)
+        place = {name: f"column_{number}" for number, name in enumerate(self.names, 1)}
+        more = f"column_{n + 1}"
         table = pl.read_csv(
             content,
             has_header=False,
             separator=self.delimiter,
-            schema={f"column_{place}": types[name] for place, name in enumerate(self.names, 1)},
+            schema={place[name]: types.get(name, TEXT) for name in place} | {more: TEXT},
+            columns=[*(place[name] for name in types), more],
+            extra_columns="ignore",
+            missing_columns="insert",
+            truncate_ragged_lines=True,
+            raise_if_empty=False,
+            encoding="utf8-lossy",
         )
-        table.columns = self.names
-        if table.to_series(0).null_count() and has_blank_lines(content):
-            raise ComputeError("each blank line would be a row")
-        return table.select(list(types)), {}
-
-    def _read_some(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        """Some columns, and one more, which shows the rows that are too long."""
-        if content.count(b'"') % 2:
-            raise ComputeError("a quote is not closed, or stands inside a cell")
-        n = len(self.names)
-        header = self.delimiter.join(map(str, range(n + 1))) + "\n"
-        place = {name: str(number) for number, name in enumerate(self.names)}
-        kinds = dict.fromkeys(map(str, range(n + 1)), TEXT)
-        how: Any = {
-            "separator": self.delimiter,
-            "schema": kinds | {place[name]: kind for name, kind in types.items()},
-            "columns": [*(place[name] for name in types), str(n)],
-            "truncate_ragged_lines": True,
-            "encoding": "utf8-lossy",
-        }
-        table = pl.read_csv(header.encode() + content, **how)
-        if table.to_series(0).null_count() and has_blank_lines(content):  # each would be a row
-            content = BLANK_LINES.sub(rb"\1", content)
-            table = pl.read_csv(header.encode() + content, **how)
-        return self._checked(table, types)
-
-    def _checked(self, table: pl.DataFrame, names: Iterable[str]) -> tuple[pl.DataFrame, Faults]:
-        """The table under these names, and the faults of rows with a cell in its last column."""
-        more = table.to_series(-1)
-        table = table[:, :-1]
-        table.columns = list(names)
-        n = len(self.names)
+        cells = table.drop_in_place(more)
+        table.columns = list(types)
         title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
         return table, {
-            row: f"more fields than the {n} of the header, from {brief(more[row])} on{title}"
-            for row in more.is_not_null().arg_true()
+            row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
+            for row in cells.is_not_null().arg_true()
         }
 
     def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
-        names = self.names if wanted is None else wanted
+        types = dict.fromkeys(wanted or self.names, TEXT)
         try:
-            return self._read_some(content, dict.fromkeys(names, TEXT))
+            return self._read(content, types)
         except PolarsError:
-            table, faults = self._checked(self._by_python(content), self.names)
-            return table.select(names), faults
+            return self._by_polars(self._rewritten(content), types)
 
-    def _by_python(self, content: bytes) -> pl.DataFrame:
-        """The cells as Python's csv module reads them, also where quotes are misplaced."""
-        lines = io.StringIO(content.decode(errors="replace"), newline="")
+    def _rewritten(self, content: bytes) -> bytes:
+        """The rows as Python's csv module reads them, without blank lines and misplaced quotes."""
+        lines, rows = io.StringIO(content.decode(errors="replace"), newline=""), io.StringIO()
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
-        width, records, begun = len(self.names) + 1, [], 0
+        writer, begun = csv.writer(rows, delimiter=self.delimiter, lineterminator="\n"), 0
         try:
-            for cells in reader:
+            for cells in filter(None, reader):
+                writer.writerow(cells)
                 begun = reader.line_num
-                if cells:
-                    padded = cells[:width] + [""] * (width - len(cells))
-                    records.append([cell or None for cell in padded])
         except csv.Error as error:
             line = content.split(b"\n")[begun].decode(errors="replace")
             raise FileError(
                 f"{self.path}: a quote is not closed in the row that begins with {line[:SHOWN]!r} "
                 f"({error}); close it, or double quotes within quotes"
             ) from None
-        return pl.DataFrame(records, {str(place): TEXT for place in range(width)}, orient="row")
+        return rows.getvalue().encode()
 
 
 def find_delimiter(head: str) -> str:
@@ -392,7 +369,7 @@ class JsonTable(TextTable):
             except (ValueError, RecursionError) as error:
                 faults[len(rows)] = f"not a JSON object with a value for each column: {error}"
                 rows.append({})
-        names = wanted or [*dict.fromkeys(name for row in rows for name in row if name)]
+        names = wanted or [*dict.fromkeys(name for row in rows for name in row)]
         if not names:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         self.untyped = names
@@ -405,7 +382,6 @@ class JsonTable(TextTable):
             raise ComputeError("for Python")  # Polars takes very long
         asked = dict.fromkeys(self.words, TEXT)
         table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
-        table = table[[name for name in table.columns if name]]  # Polars cannot find ""
         texts = [name for name, kind in table.schema.items() if kind == TEXT]
         if texts:  # are most of the values among strings numbers?
             as_floats: Any = dict.fromkeys(texts, FLOAT)
@@ -586,10 +562,8 @@ class ParquetTable(Table):
         import pyarrow as pa
         from pyarrow import types as t
 
-        fields = [f for f in self.schema if not (t.is_nested(f.type) or t.is_interval(f.type))]
-        none = pa.Table.from_batches([], pa.schema(fields))  # an empty_table would import pandas
-        kinds = self._frame(none).schema.items()
-        names = [name for name, kind in kinds if kind != pl.Binary]
+        no_cells = (t.is_nested, t.is_interval, t.is_binary, t.is_large_binary)
+        names = [f.name for f in self.schema if not any(kind(f.type) for kind in no_cells)]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
@@ -627,29 +601,15 @@ class ParquetTable(Table):
 
     def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
-        from pyarrow import types as t
-
-        numbers = [name for name in types if types[name] == FLOAT]
-        # pyarrow puts these into a matrix, faster than Polars
-        kinds = [self.schema.field(name).type for name in numbers]
-        plain = bool(kinds) and not self.na
-        plain &= all(t.is_integer(k) or t.is_float32(k) or t.is_float64(k) for k in kinds)
-        texts = [name for name in types if name not in numbers]
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
         with self._damage_reported("damaged after some rows"):
             for piece in read_ahead(batches):
-                X = None
-                if plain:
-                    tensor = piece.select(numbers).to_tensor(null_to_nan=True, row_major=True)
-                    X = tensor.to_numpy()
-                    X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
-                table = self._frame(piece.select(texts) if plain else piece)
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
-                yield Batch(X, table, rows, self.path, row / self.n_rows, at)
+                yield Batch(None, self._frame(piece), rows, self.path, row / self.n_rows, at)
         if row < self.n_rows:
             raise FileError(
                 f"{self.path}, after row {row}: damaged, rows are missing; copy it again"

@@ -225,8 +225,9 @@ class RowReader:
             X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
         faults = self.encoder.value_faults(X) | faults
         after = block.after._replace(row=int(batch.rows[-1]))
-        named: Any = {"group_column": self.group, "keep": self.keep, "faults": {}}
-        batch = replace(batch, X=X, after=after, **named)
+        group = table[self.group].to_numpy() if self.group in table.columns else None
+        kept = batch.kept.select(n for n in self.keep if n in table.columns)  # or no qid is there
+        batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
         if self.grades is not None:
             labels = self.columns.frame(table, reader.decimal, reader.path)
             lower, upper, wrong = self.columns.read(self.grades, labels)

@@ -27,6 +27,7 @@ LABEL, GROUP = "label", "qid"  # the columns of svmlight rows besides their feat
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A count read from a file, limited so that a forged one cannot overflow."""
 
+BY_ROW = ("X", "table", "rows", "lower", "upper", "group", "kept")  # columns of a batch
 Faults = dict[int, str]  # what is wrong with the bad rows of a batch, by position
 
 
@@ -83,14 +84,12 @@ class Batch:
         Ranks of the labels, if there are any.
     classes : array, optional
         The grades of the ranks.
-    group_column : str, optional
-        Column with the group (query) of each row.
-    keep : tuple of str
-        Columns to keep.
+    group : array of shape (n,), optional
+        The group (query) of each row.
+    kept : polars.DataFrame, optional
+        The columns to keep, as in the file.
     faults : dict
         What is wrong with bad rows, if they are kept.
-    original : polars.DataFrame, optional
-        The table as in the file, if it has codes for no answer.
 
     Examples
     --------
@@ -112,10 +111,9 @@ class Batch:
     lower: Ranks | None = None
     upper: Ranks | None = None
     classes: NDArray[Any] | None = None
-    group_column: str | None = None
-    keep: tuple[str, ...] = ()
+    group: NDArray[Any] | None = None
+    kept: Any = None
     faults: Faults = field(default_factory=dict)
-    original: Any = None
 
     def __len__(self) -> int:
         return self.rows.size
@@ -128,18 +126,6 @@ class Batch:
         if np.array_equal(self.lower, self.upper):
             return self.classes[self.lower - 1]
         return self.classes[np.column_stack([self.lower, self.upper]) - 1]
-
-    @property
-    def group(self) -> NDArray[Any] | None:
-        """The group (query) of each row, if there is one."""
-        if self.group_column is None or self.group_column not in self.table.columns:
-            return None
-        return self.table[self.group_column].to_numpy()
-
-    @property
-    def kept(self) -> Any:
-        """The columns to keep as in the file, as a polars.DataFrame."""
-        return (self.table if self.original is None else self.original).select(self.keep)
 
     def where(self, row: int) -> str:
         """File and row number of a row, for a message.
@@ -171,12 +157,9 @@ class Batch:
         """
         if isinstance(rows, np.ndarray) and rows.dtype == bool:
             rows = np.flatnonzero(rows)
-        columns = {
-            name: getattr(self, name) for name in ("X", "rows", "lower", "upper", "original")
-        }
-        if self.table is not None and self.table.width:
-            columns["table"] = self.table
-        cut: Any = {name: None if c is None else c[rows] for name, c in columns.items()}
+        columns = ((name, getattr(self, name)) for name in BY_ROW)
+        # a frame without columns has no rows either
+        cut: Any = {n: c[rows] for n, c in columns if getattr(c, "width", c is not None)}
         return replace(self, **cut)
 
 

@@ -83,7 +83,8 @@ class SvmlightFile:
                 columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
             rows = np.arange(before, before + grades.size) + 1
             begin = at._replace(byte=byte, before=before)
-            yield Batch(X, pl.DataFrame(columns), rows, self.path, share, begin, faults=faults)
+            table = pl.DataFrame(columns)
+            yield Batch(X, table, rows, self.path, share, begin, kept=table, faults=faults)
             before += grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:

@@ -21,7 +21,7 @@ Block = tuple[bytes, int, float]
 T = TypeVar("T")
 S = TypeVar("S")
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 26
 N_SPANS = 32  # places of a large file that a sample takes rows from
 STDIN = "-"
