@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import TrainJob
 from ordspan.commands.models import name_labels, open_for, read_table_model
-from ordspan.commands.outputs import check_place, check_replaced
-from ordspan.models.atomic import check_can_write
+from ordspan.commands.outputs import OVERWRITE, check_output
 from ordspan.models.file import ENDING, ModelFileError
 from ordspan.models.table import TableModel
 from ordspan.tables.reading import RowReader
@@ -23,7 +21,7 @@ from ordspan.wording import hint
 if TYPE_CHECKING:
     from ordspan.commands.train import Run
 
-OVERWRITE, RESUME = hint("overwrite=True", "--overwrite"), hint("resume=True", "--resume")
+RESUME = hint("resume=True", "--resume")
 START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
 """What to do if a checkpoint belongs to another training."""
 
@@ -33,15 +31,14 @@ class TrainProgress:
     """State of a run, as stored in a checkpoint."""
 
     labels: list[list[Count]]  # that start at, end at, and are exactly each grade
+    bad: BadRows  # before the cursor
     cursor: Cursor = BEGINNING
     rows: Count = 0  # of this pass
     loss: Count = 0  # sum of errors in this pass, each row predicted before it is learned
     mae: list[float] = field(default_factory=list)  # of every finished pass
     learned: Count = 0  # rows of all passes
     good: Count = 0  # rows of the first pass, held-out ones too
-    skipped: Count = 0  # bad rows before the cursor
-    unlabelled: Count = 0  # rows without a label before it
-    bad_rows: list[str] = field(default_factory=list)  # the first of them
+    unlabelled: Count = 0  # rows without a label before the cursor
 
     @property
     def running_mae(self) -> float:
@@ -53,15 +50,6 @@ class TrainProgress:
         self.mae = [*self.mae, self.running_mae]
         self.rows = self.loss = 0
         self.cursor = Cursor(self.cursor.epoch + 1)
-
-
-def check_model_path(path: Path, inputs: Iterable[str]) -> None:
-    """Raise if no model can be written here, or if it would overwrite an input."""
-    check_place(path, inputs, "would overwrite the input of that name; choose another")
-    checkpoint = path.with_name(path.name + ENDING)
-    check_can_write(checkpoint)
-    for old in (path, checkpoint):
-        check_replaced(old, "a model", is_model, overwrite=True)
 
 
 def is_model(path: Path) -> bool:
@@ -77,6 +65,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     files: a resumed run would no longer find the model it started from.
     """
     checkpoint, start = path.with_name(path.name + ENDING), Path(job.start or "")
+    check_output(checkpoint, (), "a model", is_model, overwrite=True)
     own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
     if own and not job.is_pipe:
         raise FileError(
@@ -140,7 +129,7 @@ def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
             f"{job.start} holds an OrdinalSVM, which is fitted in one step and cannot be "
             "continued; retrain it on all rows, or start with the learner pa"
         )
-    reader = open_for(base, job, BadRows(job.on_bad_row), pipe)
+    reader = open_for(base, job, job.on_bad_row, pipe)
     name_labels(reader, job)
     reader.left_out = left_out = base.training["left_out"]
     known = {*base.recipe.columns, *reader.columns.names(), *base.columns.names(), *left_out}

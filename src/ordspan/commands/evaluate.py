@@ -7,13 +7,13 @@ queries, and a billion rows need 16 GB in the folder for temporary files.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
@@ -27,10 +27,9 @@ from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probab
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
-from ordspan.tables.files import check_columns, expand, is_svmlight
-from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
-from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
+from ordspan.tables.rows import Batch, FileError
 
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
 """What is kept of every row."""
@@ -53,30 +52,6 @@ MEASURES = {
 """Titles and meanings."""
 
 
-def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
-    """A reader of rows with labels, after checking that the first file has the columns."""
-    reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
-    path, given = reader.files[0], {*job.label_columns.names(), job.group}
-    if not is_svmlight(path, reader.options):
-        name_labels(reader, job)
-        if not recipe.n_sparse:
-            check_columns(path, reader.first.names, [job.group] if job.group else [])
-        reader.group = job.group
-        return reader
-    if given - {None, LABEL, GROUP}:
-        raise ValueError(
-            f"{path}: svmlight rows hold grade and qid in fixed places; leave out the columns of "
-            "labels and queries"
-        )
-    if not recipe.n_sparse:
-        raise FileError(
-            f"{path}: svmlight rows have no named columns, but the model was trained on "
-            f"columns such as {recipe.columns[0]!r}"
-        )
-    reader.columns, reader.group = LabelColumns(LABEL), GROUP
-    return reader
-
-
 def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
     """The rows of files; ``starts`` gets the number of the first row of each query.
 
@@ -91,23 +66,22 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
                 f"{batch.where(0)} and after: {'no' if groups is None else 'a'} qid here, unlike "
                 "before; give every line its qid, or none"
             )
-        if groups is not None:
-            names = ["" if v is None or v != v else str(v).strip() for v in groups.tolist()]
-            fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
-            faults = {row: fault for row, name in enumerate(names) if not name}
-            batch = reader.bad.take_from(batch, faults)
-            for row, name in enumerate(filter(None, names)):
-                if name == last:
-                    continue
-                if name in seen:
-                    raise FileError(
-                        f"{batch.where(row)}: query {name!r} appears again after other queries; "
-                        f"sort the rows by {reader.group}, so that the rows of a query are "
-                        "consecutive"
-                    )
-                seen.add(name)
+        names = [] if groups is None else groups.tolist()
+        names = ["" if v is None or v != v else str(v).strip() for v in names]
+        fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
+        batch = reader.bad.take_from(
+            batch, {row: fault for row, name in enumerate(names) if not name}
+        )
+        for row, name in enumerate(filter(None, names)):
+            if name != last and name in seen:
+                raise FileError(
+                    f"{batch.where(row)}: query {name!r} appears again after other queries; sort "
+                    f"the rows by {reader.group}, so that the rows of a query are consecutive"
+                )
+            if name != last:
                 starts.append(n_rows + row)
-                last = name
+            last = name
+            seen.add(name)
         n_rows += len(batch)
         yield batch
 
@@ -144,23 +118,12 @@ def chunks(rows: NDArray[Any], size: int) -> Iterator[tuple[Any, Any, Any]]:
 
 def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
     """Every combination of lower, upper and predicted rank, and how often it occurs, (4, n)."""
-    shape = (len(model.classes_) + 1,) * 3
-    found: Counter[int] = Counter()
-    for score, lower, upper in chunks(rows, CHUNK):
-        codes = np.ravel_multi_index((lower, upper, model.ranks(score)), shape)
-        values, counts = np.unique(codes, return_counts=True)
-        found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-    return np.array([*np.unravel_index(sorted(found), shape), [found[c] for c in sorted(found)]])
-
-
-def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Columns as rows of plain values.
-
-    >>> records({"grade": ["low", "high"], "rows": np.array([3, 5])})
-    [{'grade': 'low', 'rows': 3}, {'grade': 'high', 'rows': 5}]
-    """
-    values = (v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values())
-    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+    ranks = ["lower", "upper", "rank"]
+    parts = [
+        pl.DataFrame([lower, upper, model.ranks(score)], ranks).group_by(ranks).len()
+        for score, lower, upper in chunks(rows, CHUNK)
+    ]
+    return pl.concat(parts).group_by(ranks).sum().sort(ranks).cast(pl.Int64()).to_numpy().T
 
 
 def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str, Any]]:
@@ -170,9 +133,8 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
     cells = {"mae": abs(error), "too_low": error < 0, "right": error == 0, "too_high": error > 0}
     columns = {"grade": classes, "rows": rows}
     for name, counted in cells.items():
-        means = (confusion * counted).sum(axis=1) / np.maximum(rows, 1)
-        columns[name] = np.where(rows > 0, means, None)
-    return records(columns)
+        columns[name] = (confusion * counted).sum(axis=1) / np.where(rows > 0, rows, np.nan)
+    return pl.DataFrame(columns).fill_nan(None).to_dicts()
 
 
 def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
@@ -204,17 +166,17 @@ def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[
     return {
         "rps": float(scores[0]) / rows.size,
         "log_score": float(scores[1]) / rows.size,
-        "ranges": records(
+        "ranges": pl.DataFrame(
             {
                 "coverage": levels,
                 "contains": contains,
                 "expected": expected,
                 "meets": meets,
                 "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
-                "widths": widths,
+                "widths": widths.tolist(),
             }
-        ),
-        "reliability": records({"count": bins.counts, **bins.means._asdict()}),
+        ).to_dicts(),
+        "reliability": pl.DataFrame({"count": bins.counts, **bins.means._asdict()}).to_dicts(),
     }
 
 
@@ -426,11 +388,12 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
         import matplotlib as mpl  # noqa: F401 - fail early
 
         inputs = [job.model, *expand(job.files)]
-        check_output(job.page, (".html", ".htm"), inputs, "a page", is_page, job.overwrite)
+        check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():
-            reader = open_labelled(job, model, pipe)
+            reader = open_for(model, job, job.on_bad_row, pipe)
+            name_labels(reader, job, job.group)
             clock = Clock()
             rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)

@@ -91,7 +91,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = check_output(job.out, (ENDING,), [job.model], "a graph", is_graph, job.overwrite)
+    path = check_output(job.out, [job.model], "a graph", is_graph, job.overwrite, (ENDING,))
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))

@@ -15,6 +15,7 @@ from ordspan.learners import Calibration
 from ordspan.models.file import Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
+    check_columns,
     describe_columns,
     expand,
     identity,
@@ -25,11 +26,12 @@ from ordspan.tables.files import (
 )
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
-from ordspan.tables.rows import LABEL, BadRows, FileError
+from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
+FIXED = "svmlight rows start with their grade, perhaps followed by a qid"
 
 
 def read_model(path: str | Path) -> tuple[Header, Any]:
@@ -68,53 +70,63 @@ def read_table_model(path: str | Path) -> TableModel:
     return model
 
 
-def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
+def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowReader:
     """A reader of the files of a job on a model.
 
     Codes for no answer, the sheet and the row of its header are those of the training, and so is
     the encoding, unless a file is UTF-8; how a file is written is given or found again.
     """
-    files, then, given = expand(job.files), model.options, job.options
+    files, then, given, recipe = expand(job.files), model.options, job.options, model.recipe
     encoding = None if any(map(is_utf8, files)) else then.encoding
     options = replace(
         given,
-        zero_based=model.recipe.zero_based,
-        n_features=model.recipe.n_sparse,
+        zero_based=recipe.zero_based,
+        n_features=recipe.n_sparse,
         na=tuple(dict.fromkeys((*then.na, *given.na))),
         sheet=given.sheet or then.sheet,
         header_row=given.header_row or then.header_row,
         encoding=given.encoding or encoding,
     )
-    check_index_base(files, model.recipe, options)
+    check_index_base(files, recipe, options)
+    if is_svmlight(files[0], options) and not recipe.n_sparse:
+        raise FileError(
+            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+            f"columns such as {recipe.columns[0]!r}"
+        )
     found: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
-    return RowReader(files, options, model.columns, bad, pipe=pipe, **found)
+    return RowReader(files, options, model.columns, BadRows(policy), pipe=pipe, **found)
 
 
-def name_labels(reader: RowReader, job: LabelledJob) -> None:
-    """Read labels from the columns that the job names; by default, from those of the training."""
-    given = job.label_columns
+def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
+    """Read labels and queries from the columns named; by default, labels as in training."""
+    given, first, recipe = job.label_columns, reader.first, reader.recipe
+    if first.sparse:
+        if {*given.names(), group} - {None, LABEL, GROUP}:
+            raise ValueError(f"{first.path}: {FIXED}; leave out the columns of labels and queries")
+        reader.columns, reader.group = LabelColumns(LABEL), GROUP
+        return
+    missing = [name for name in reader.columns.names() if name not in first.names]
     if given.names():
         reader.columns = given
-        return
-    names, sparse = reader.first.names, reader.recipe.n_sparse or reader.first.sparse
-    missing = [name for name in reader.columns.names() if name not in names]
-    if missing and not sparse:
+    elif missing and not recipe.n_sparse:
         raise FileError(
-            f"{reader.files[0]}: {no_columns(missing)}, which held the label in training; "
-            f"{describe_columns(names)}. Name the label here with "
+            f"{first.path}: {no_columns(missing)}, which held the label in training; "
+            f"{describe_columns(first.names)}. Name the label here with "
             f"{hint('label=', '--label COLUMN')}, or the two columns of ranges"
         )
+    if group is not None and not recipe.n_sparse:
+        check_columns(first.path, first.names, [group])
+    reader.group = group
 
 
 def labels_to_learn(job: TrainJob) -> LabelColumns:
     """The columns of the labels of a training that does not continue a model."""
-    columns = job.label_columns
-    files = expand(job.files)
+    columns, files = job.label_columns, expand(job.files)
     sizes_of(files)  # raises if a file is missing
-    sparse = is_svmlight(files[0], job.options)
-    if sparse and columns.names() not in ([], [LABEL]):
-        raise ValueError(f"{job.files[0]}: svmlight rows start with their grade; leave out --label")
-    if not columns.names() and not sparse:
+    if is_svmlight(files[0], job.options):
+        if columns.names() not in ([], [LABEL]):
+            raise ValueError(f"{files[0]}: {FIXED}; leave out --label")
+    elif not columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
         raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
     return columns

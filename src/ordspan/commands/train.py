@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import continuing
 from ordspan.commands.jobs import Report, TrainJob, no_report
 from ordspan.commands.models import labels_to_learn
-from ordspan.commands.outputs import report_full_disk
+from ordspan.commands.outputs import check_output, report_full_disk
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
@@ -69,7 +69,7 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    continuing.check_model_path(path, expand(job.files))
+    check_output(path, expand(job.files), "a model", continuing.is_model, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = continuing.check_replaced_model(path, job)
         if job.dask is not None:
@@ -203,9 +203,6 @@ class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
 
     model: TableModel
-    learned_rows: NDArray[np.int64]  # of the staged rows, like the two others
-    calibration_rows: NDArray[np.int64]
-    test_rows: NDArray[np.int64]
 
     def __init__(
         self, job: TrainJob, *, pipe: Any = None, words: Counter[str] | None = None
@@ -216,9 +213,9 @@ class Run:
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
             how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
-            self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.classes, words)
+            self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.grades, words)
         assert self.reader.grades is not None
-        self.bad, self.classes = self.reader.bad, self.reader.grades.classes
+        self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
         self.passes, self.shuffle, self.notes = choose_order(job, self.reader)
         self.job = replace(job, passes=self.passes)
@@ -234,7 +231,9 @@ class Run:
             self.identities + ([] if job.start is None else [identity(job.start)]),
             continuing.START_OVER,
         )
-        self.progress = continuing.TrainProgress([[0] * self.classes.size] * 3)
+        labels = [[0] * self.classes.size] * 3
+        self.progress = continuing.TrainProgress(labels, self.reader.bad)
+        self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.clock = Clock()
@@ -245,8 +244,7 @@ class Run:
         if checkpoint is not None:
             self.model, self.progress = checkpoint
             self.model.encoder, self.model.training = self.reader.encoder, {}
-            self.reader.unlabelled = self.progress.unlabelled
-            self.bad.count, self.bad.examples = self.progress.skipped, self.progress.bad_rows
+            self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         self.clock = Clock()
         if self.staged:
             self.stage(stop)
@@ -303,8 +301,8 @@ class Run:
         progress, job = self.progress, self.job
         try:
             if not (progress.good and self.staging.n_rows == progress.good):
-                progress.good = self.reader.unlabelled = self.bad.count = 0
-                self.bad.examples = []
+                progress.good = self.reader.unlabelled = 0
+                progress.bad = self.reader.bad = BadRows(job.on_bad_row)
                 with report_full_disk(str(self.staging.folder)):
                     self.staging.write(
                         (X, batch.lower, batch.upper, self.reader.share(batch))
@@ -343,14 +341,15 @@ class Run:
         for batch in stop.between(self.reader.batches(at, size)):
             self.progress.good += len(batch)
             yield encoder.features(batch.X, batch.table, learn=learn), batch
-            if self.progress.good + self.bad.count >= JUDGED_PORTION:
+            if self.progress.good + self.progress.bad.count >= JUDGED_PORTION:
                 self.check_rows()
 
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
-        if not self.progress.good:
-            raise FileError(f"{self.reader.files[0]}: no usable row; {self.bad.summary()}")
-        self.bad.check(self.progress.good, self.job.allow_skipped)
+        good, bad = self.progress.good, self.progress.bad
+        if not good:
+            raise FileError(f"{self.reader.files[0]}: no usable row; {bad.summary()}")
+        bad.check(good, self.job.allow_skipped)
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""
@@ -378,7 +377,7 @@ class Run:
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
-        if not (self.staged and self.calibration_rows.size):
+        if not self.calibration_rows.size:
             return
         X, lower, upper = self.staging.take(self.calibration_rows)
         learner = self.model.learner
@@ -407,11 +406,9 @@ class Run:
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
-        progress = self.progress
-        progress.unlabelled = self.reader.unlabelled
-        progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
+        self.progress.unlabelled = self.reader.unlabelled
         with report_full_disk(str(self.checkpoint.path)):
-            self.checkpoint.write(self.trained(), progress)
+            self.checkpoint.write(self.trained(), self.progress)
 
     def write(self) -> None:
         """Write the model, and remove what is no longer needed."""
@@ -424,26 +421,20 @@ class Run:
         """The current model with the record of its training."""
         before: dict[str, Any] = {} if self.base is None else self.base.training
         files = [[one.name, one.size, one.digest] for one in self.identities]
+        lower, upper, _ = np.array(self.progress.labels)
+        rank, mae = nearest_constant(lower, upper) if lower.any() else (0, 0.0)
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
             "identities": [*before.get("identities", ()), *files],
             "rows": before.get("rows", 0) + self.progress.learned,
-            "skipped": self.bad.count,
+            "skipped": self.progress.bad.count,
             "mae": self.progress.mae,
-            "constant": self.constant(),
+            "constant": {"grade": self.classes.tolist()[rank - 1], "mae": mae} if rank else None,
             "left_out": self.reader.left_out,
             "notes": self.notes,
         }
         return replace(self.model, training=training)
-
-    def constant(self) -> dict[str, Any] | None:
-        """The best constant prediction, and its MAE."""
-        lower, upper, _ = np.array(self.progress.labels)
-        if not lower.any():
-            return None
-        rank, mae = nearest_constant(lower, upper)
-        return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def summary(self) -> dict[str, Any]:
         """What was learned, and how well, in plain values for JSON."""
@@ -465,7 +456,7 @@ class Run:
             "shuffled": self.shuffle,
             "notes": self.all_notes(),
             "read": self.progress.good,
-            "skipped_examples": self.bad.examples,
+            "skipped_examples": self.progress.bad.examples,
             "resumed": self.job.resume,
             "seconds": round(self.clock.seconds(), 3),
         }
@@ -477,7 +468,7 @@ class Run:
         n_rows, found = int(lower.sum()), lower + upper - exact
         # a grade of an ordered type may have no rows at all
         rare = (found > 0) & (found <= max(1, n_rows // RARE))
-        given = self.job.classes is not None or self.base is not None
+        given = self.job.grades is not None or self.base is not None
         if rare.any() and (~rare).sum() >= 2 and n_rows >= FEW and not given:
             names = first_few([str(grade) for grade in self.classes[rare].tolist()])
             way = grades_hint(self.classes[~rare].tolist())
@@ -503,27 +494,23 @@ def sole_column(
     recipe, learner = model.recipe, model.learner
     if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
         return None
-    sizes: dict[str | None, int] = dict.fromkeys(recipe.numbers, 1) | {
-        None: len(recipe.missing_indicators)
-    }
-    sizes |= {name: len(words) for name, words in recipe.words}
-    places = np.split(np.arange(recipe.n_plain), np.cumsum([*sizes.values()])[:-1])
-    columns = X if isinstance(X, np.ndarray) else X.tocsc()
-    scores: dict[str, Any] = {
-        name: columns[:, own] @ learner.weights[own]
-        for name, own in zip(sizes, places, strict=True)
-        if name is not None
-    }
     begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:
         return None
+    widths = [1] * len(recipe.numbers) + [len(words) for _, words in recipe.words]
+    starts = np.cumsum([0, *widths])
+    starts[len(recipe.numbers) :] += len(recipe.missing_indicators)
+    columns = X if isinstance(X, np.ndarray) else X.tocsc()
+    parts: dict[str, Any] = {}
+    for name, start, width in zip(recipe.columns, starts, widths, strict=False):
+        own = slice(start, start + width)
+        parts[name] = pl.Series(columns[:, own] @ learner.weights[own])
     ranks, found = np.sort((lower + upper) // 2), {}
-    for name in sorted(scores, key=lambda name: -np.std(scores[name]))[:CANDIDATES]:
-        _, value, counts = np.unique(scores[name], return_inverse=True, return_counts=True)
-        middle = np.cumsum(counts) - (counts + 1) // 2  # of the places of equal scores
-        mae = distance(ranks[middle[value]], lower, upper).mean()
+    for name in sorted(parts, key=lambda name: -parts[name].std(ddof=0))[:CANDIDATES]:
+        place = parts[name].rank("average").to_numpy().astype(int)  # the middle one of equal parts
+        mae = distance(ranks[place - 1], lower, upper).mean()
         found[name] = min(1.0, float((constant - mae) / gain))
     best = max(found, key=lambda name: found[name], default="")
     return {"column": best, "share": found[best]} if found.get(best, 0) >= NEARLY_ALL else None

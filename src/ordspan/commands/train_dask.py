@@ -126,11 +126,11 @@ def open_run(cluster: Cluster, job: TrainJob) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
     files, options, columns, words = [*job.files], job.options, labels_to_learn(job), None
     if is_svmlight(files[0], options):
-        if job.classes is None or not options.n_features:
+        if job.grades is None or not options.n_features:
             extents = cluster.run(survey, [(path,) for path in files], files, "ordspan-survey")
             words = Counter({*()}.union(*(extent.grades for extent in extents)))
             options = count_features(files, options, extents)
-    elif job.classes is None and not columns.parts:
+    elif job.grades is None and not columns.parts:
         tasks = [([path], options, columns) for path in files]
         words = sum(cluster.run(find_words, tasks, files, "ordspan-grades"), Counter())
     return Run(replace(job, **vars(options)), words=words)
@@ -143,8 +143,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
     progress.labels = sum(labels).tolist()
-    run.bad.count = sum(part.count for part in bad)
-    run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
+    progress.bad.count = sum(part.count for part in bad)
+    progress.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
     progress.good, run.reader.unlabelled = sum(progress.labels[0]), sum(unlabelled)
     run.check_rows()
     refuse_separate_grades(files, labels)
