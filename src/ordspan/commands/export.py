@@ -45,21 +45,18 @@ class Graph:
     """Nodes, constants, inputs and outputs so far."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.inputs: list[Any] = []
-        self.outputs: list[Any] = []
+        self.proto = onnx.GraphProto(name="ordspan")
 
     def add(self, operator: str, *values: Any, result: str = "", **attributes: Any) -> str:
         """Add an operator on results, by name, and constants; returns the name of its result."""
         names = [value if isinstance(value, str) else self._constant(value) for value in values]
-        name = result or f"{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, names, [name], name=name, **attributes))
+        name = result or f"{operator.lower()}{len(self.proto.node)}"
+        self.proto.node.append(helper.make_node(operator, names, [name], name=name, **attributes))
         return name
 
     def _constant(self, values: Any) -> str:
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        name = f"constant{len(self.proto.initializer)}"
+        self.proto.initializer.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def count(self, conditions: str) -> str:
@@ -69,14 +66,14 @@ class Graph:
 
     def take(self, name: str, element: int, width: int) -> None:
         """Declare an input of so many columns."""
-        self.inputs.append(helper.make_tensor_value_info(name, element, ["n", width]))
+        self.proto.input.append(helper.make_tensor_value_info(name, element, ["n", width]))
 
     def give(
         self, name: str, element: int, width: int | None, *node: Any, **attributes: Any
     ) -> None:
         """Add an operator whose result is an output, of one column or of so many."""
         shape: Any = ["n"] if width is None else ["n", width]
-        self.outputs.append(helper.make_tensor_value_info(name, element, shape))
+        self.proto.output.append(helper.make_tensor_value_info(name, element, shape))
         self.add(*node, result=name, **attributes)
 
 
@@ -170,7 +167,7 @@ def to_onnx(model: Any, element: int) -> Any:
     opsets = [helper.make_opsetid("", OPSET)]
     opsets += [helper.make_opsetid(ML, ML_OPSET)] if recipe.words else []
     made = helper.make_model(
-        helper.make_graph(graph.nodes, "ordspan", graph.inputs, graph.outputs, graph.constants),
+        graph.proto,
         opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="ordspan",
@@ -235,7 +232,8 @@ def _grade(
     element: int,
 ) -> None:
     """Add all outputs: those of the score, and with a calibration probabilities and ranges."""
-    grades = _plain_classes(classes)
+    # in the widest type of their kind
+    grades = np.array(classes.tolist(), None if classes.dtype.kind in "biuf" else object)
     kind = helper.np_dtype_to_tensor_dtype(grades.dtype)
     if calibration is not None:
         # how far every cut lies above a score, (n, K - 1), in log-odds
@@ -284,10 +282,3 @@ def _range_ends(graph: Graph, score: str, index: str, calibration: Calibration) 
     last = graph.count(graph.add("LessOrEqual", away, reach))
     index = graph.add("Unsqueeze", index, [1])
     return graph.add("Min", first, index), graph.add("Max", last, index)
-
-
-def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    """Grades in the widest type of their kind: whole numbers, numbers or words."""
-    widest = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
-    kind = classes.dtype.kind
-    return classes.astype(widest[kind]) if kind in widest else classes.astype(str).astype(object)

@@ -6,9 +6,10 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,19 +54,11 @@ def write_parquet(file: IO[bytes], tables: Tables) -> None:
     """Write a Parquet file with a row group for each table."""
     from pyarrow import parquet
 
-    writer: Any = None
-    try:
-        for table in tables:
-            rows = table.to_arrow(compat_level=pl.CompatLevel.oldest())
-            writer = writer or parquet.ParquetWriter(file, rows.schema, store_schema=False)
-            writer.write_table(rows)
-        writer.close()
-    except BaseException:
-        if writer is not None:  # it would otherwise write when it is garbage collected
-            with suppress(Exception):
-                writer.close()
-            writer.is_open = False
-        raise
+    rows = (table.to_arrow(compat_level=pl.CompatLevel.oldest()) for table in tables)
+    first = next(rows)
+    with parquet.ParquetWriter(file, first.schema, store_schema=False) as writer:
+        for chunk in chain([first], rows):
+            writer.write_table(chunk)
 
 
 def write_excel(file: IO[bytes], tables: Tables) -> None:
