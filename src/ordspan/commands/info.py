@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
 from ordspan.commands.models import ranker_and_calibration, read_model
+from ordspan.commands.train import TrainProgress
 from ordspan.learners import Calibration
 from ordspan.models.file import CheckpointNote, Rounds
 from ordspan.models.table import TableModel

@@ -1,7 +1,8 @@
-"""Read model files, and open data files for a model."""
+"""Model files: read, not lost by accident, continued; and data files opened for a model."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
+from ordspan.commands.outputs import OVERWRITE, check_output
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.models.file import Header, from_bytes
+from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
     check_columns,
@@ -31,6 +34,7 @@ from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
+RESUME = hint("resume=True", "--resume")
 FIXED = "svmlight rows start with their grade, perhaps followed by a qid"
 
 
@@ -149,3 +153,70 @@ def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
         f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it has "
         "not learned"
     ]
+
+
+def is_model(path: Path) -> bool:
+    """Whether ordspan wrote a file as a model, perhaps in another version."""
+    with path.open("rb") as file:
+        return b'"__metadata__":{"ordspan":' in file.read(100)
+
+
+def check_replaced_model(path: Path, job: TrainJob) -> bool:
+    """Raise if a model or a checkpoint would be lost.
+
+    Returns whether training goes on from the checkpoint that it will replace. That is refused for
+    files: a resumed run would no longer find the model it started from.
+    """
+    checkpoint, start = path.with_name(path.name + ENDING), Path(job.start or "")
+    check_output(checkpoint, (), "a model", is_model, overwrite=True)
+    own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
+    if own and not job.is_pipe:
+        raise FileError(
+            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
+            "output path"
+        )
+    if job.overwrite or job.resume:
+        return own
+    if checkpoint.exists() and not own:
+        others = f"{start_hint(checkpoint)} and another output path"
+        ways = start_hint(checkpoint) if job.is_pipe else f"{RESUME}, or for other rows {others},"
+        raise FileError(
+            f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
+            "starts over"
+        )
+    if path.exists():
+        raise FileError(
+            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
+            "output path continues training it"
+        )
+    return own
+
+
+def start_hint(path: Path | None) -> str:
+    """How to continue a model or a checkpoint."""
+    return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
+
+
+def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
+    """The model to continue from, and a reader of files that ignores columns it does not know."""
+    base = read_table_model(str(job.start))
+    if base.kind == ESTIMATORS[SVM]:
+        raise FileError(
+            f"{job.start} holds an OrdinalSVM, which is fitted in one step and cannot be "
+            "continued; retrain it on all rows, or start with the learner pa"
+        )
+    reader = open_for(base, job, job.on_bad_row, pipe)
+    name_labels(reader, job)
+    reader.left_out = left_out = base.training["left_out"]
+    known = {*base.recipe.columns, *reader.columns.names(), *base.columns.names(), *left_out}
+    new = [name for name in reader.first.names if name not in known]
+    if new and not base.recipe.n_sparse:
+        names = ", ".join(map(repr, new[:8]))
+        reader.notes.append(f"{job.start} does not know {names}, which it does not learn from")
+    # what a pipe taught about the scale goes on with the next pipe
+    reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
+    if job.is_pipe:
+        reader.notes += reader.first.notes
+    else:
+        reader.find_order()
+    return base, reader

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,16 @@ import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
-from ordspan.commands import continuing
 from ordspan.commands.jobs import Report, TrainJob, no_report
-from ordspan.commands.models import labels_to_learn
-from ordspan.commands.outputs import check_output, report_full_disk
+from ordspan.commands.models import (
+    RESUME,
+    check_replaced_model,
+    is_model,
+    labels_to_learn,
+    open_continued,
+    start_hint,
+)
+from ordspan.commands.outputs import OVERWRITE, check_output, report_full_disk
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
@@ -27,12 +33,12 @@ from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
 from ordspan.models.atomic import sole_writer, write_atomically
-from ordspan.models.file import ENDING, Checkpoint, to_bytes
+from ordspan.models.file import ENDING, Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging
-from ordspan.tables.rows import BEGINNING, BadRows, Cursor, FileError, check_memory
+from ordspan.tables.rows import BEGINNING, BadRows, Count, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -46,6 +52,8 @@ FEW_ROWS = 50
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
 SENTENCE_PASSES = 10
+START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
+"""What to do if a checkpoint belongs to another training."""
 TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
 """What the summary repeats of the record of a training."""
 SAMPLE_ROWS = 2000
@@ -69,9 +77,9 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    check_output(path, expand(job.files), "a model", continuing.is_model, overwrite=True)
+    check_output(path, expand(job.files), "a model", is_model, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
-        continued = continuing.check_replaced_model(path, job)
+        continued = check_replaced_model(path, job)
         if job.dask is not None:
             from ordspan.commands.train_dask import train_on_dask
 
@@ -115,7 +123,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
     except (KeyboardInterrupt, Exception) as error:  # Polars raises one of its own
         pipe, path = run.job.is_pipe, run.checkpoint.path
         if progress.learned if pipe else isinstance(error, KeyboardInterrupt):
-            way = continuing.start_hint(path) if pipe else continuing.RESUME
+            way = start_hint(path) if pipe else RESUME
             note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
                 run.save_checkpoint()
@@ -199,6 +207,32 @@ def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]
     return passes, shuffle or (shuffle is None and (repeats or bool(reader.sorted_by))), notes
 
 
+@dataclass
+class TrainProgress:
+    """State of a run, as stored in a checkpoint."""
+
+    labels: list[list[Count]]  # that start at, end at, and are exactly each grade
+    bad: BadRows  # before the cursor
+    cursor: Cursor = BEGINNING
+    rows: Count = 0  # of this pass
+    loss: Count = 0  # sum of errors in this pass, each row predicted before it is learned
+    mae: list[float] = field(default_factory=list)  # of every finished pass
+    learned: Count = 0  # rows of all passes
+    good: Count = 0  # rows of the first pass, held-out ones too
+    unlabelled: Count = 0  # rows without a label before the cursor
+
+    @property
+    def running_mae(self) -> float:
+        """MAE of the current pass so far."""
+        return self.loss / max(1, self.rows)
+
+    def end_pass(self) -> None:
+        """Start counting the next pass."""
+        self.mae = [*self.mae, self.running_mae]
+        self.rows = self.loss = 0
+        self.cursor = Cursor(self.cursor.epoch + 1)
+
+
 class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
 
@@ -209,7 +243,7 @@ class Run:
     ) -> None:
         self.base: TableModel | None = None
         if job.start is not None:
-            self.base, self.reader = continuing.open_continued(job, pipe)
+            self.base, self.reader = open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
             how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
@@ -229,10 +263,10 @@ class Run:
             self.out.with_name(self.out.name + ENDING),
             self.job.to_dict() | {"dask": job.dask is not None},
             self.identities + ([] if job.start is None else [identity(job.start)]),
-            continuing.START_OVER,
+            START_OVER,
         )
         labels = [[0] * self.classes.size] * 3
-        self.progress = continuing.TrainProgress(labels, self.reader.bad)
+        self.progress = TrainProgress(labels, self.reader.bad)
         self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
@@ -240,17 +274,40 @@ class Run:
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
-        checkpoint = continuing.resumed(self) if self.job.resume else None
-        if checkpoint is not None:
-            self.model, self.progress = checkpoint
+        if self.job.resume:
+            self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
+            self.check_resumed()
             self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         self.clock = Clock()
         if self.staged:
             self.stage(stop)
-        if checkpoint is None:
+        if not self.job.resume:
             self.model = self.new_model()
             self.model.calibration = self.model.calibration or Calibration(self.classes.size)
+
+    def read_checkpoint(self, kind: type, progress: Any) -> tuple[Any, Any]:
+        """Model and progress of the checkpoint, which must exist."""
+        found: tuple[Any, Any] | None = self.checkpoint.read(kind, progress)
+        if found is None:
+            what = f"{self.out} is finished" if self.out.exists() else "there is nothing to resume"
+            raise FileError(
+                f"there is no checkpoint {self.checkpoint.path}, so {what}; leave out {RESUME} to "
+                f"train anew, or continue a finished model with {hint('start=', '--from MODEL')} "
+                "and another output path"
+            )
+        return found
+
+    def check_resumed(self) -> None:
+        """Refuse the checkpoint of another training."""
+        model, n_classes = self.model, self.classes.size
+        then = (model.kind, model.recipe, model.classes_.tolist())
+        now = (self.kind, self.reader.recipe, self.classes.tolist())
+        if then != now or np.shape(self.progress.labels) != (3, n_classes):
+            raise ModelFileError(
+                f"{self.checkpoint.path} has a different learner, different columns or different "
+                f"grades; {START_OVER}"
+            )
 
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""

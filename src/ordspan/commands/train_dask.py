@@ -18,7 +18,6 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
-from ordspan.commands.continuing import read_checkpoint
 from ordspan.commands.jobs import Report, TrainJob
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.train import Run
@@ -114,7 +113,7 @@ def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
         cluster = Cluster(client)
         run = open_run(cluster, job)
         if job.resume:
-            read_checkpoint(run, OrdinalPA, Rounds)
+            run.read_checkpoint(OrdinalPA, Rounds)
         else:
             run.checkpoint.remove()
         fit(cluster, run, report)
