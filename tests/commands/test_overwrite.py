@@ -1,7 +1,6 @@
 """Only what ordspan wrote is replaced, and only if told; names that cannot be right are refused."""
 
 import os
-import sys
 
 import pytest
 
@@ -51,12 +50,3 @@ def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
     for more in ([], ["--passes", 3], ["--learner", "svm"]):
         printed = said("train", leaking, *words, tmp_path / "b", "--overwrite", *more)
         assert "'copy' alone explains 100 % of this; is it known before the grade is?" in printed
-
-
-def test_a_lack_of_memory_ends_in_a_sentence(model, tmp_path, monkeypatch, capfd):
-    def fail(*_, **__):
-        raise MemoryError
-
-    monkeypatch.setattr(sys.modules["ordspan.cli.app"], "say", fail)
-    said("predict", tmp_path / "none.csv", "--model", model, code=1)
-    assert capfd.readouterr().err == "error: not enough memory\n"

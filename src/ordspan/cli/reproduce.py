@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordspan.cli.app import command, progress_bar
-from ordspan.cli.printing import print_json, print_table, say
+from ordspan.cli.printing import print_table, say, tell
 from ordspan.commands.jobs import ReproduceJob
 
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
@@ -37,7 +37,7 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
         )
     folder, counts = job.report_only or job.out, count_verdicts(claims)
     if json:
-        print_json({"summary": summary, "claims": counts, "out": folder})
+        tell({"summary": summary, "claims": counts, "out": folder}, json)
         return
     print_summary(summary)
     hold, fail, not_run = counts.values()

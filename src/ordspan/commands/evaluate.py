@@ -40,6 +40,8 @@ N_BINS = 10
 SAMPLE_SIZE = 100_000
 """Rows in the plots of scores and margins on a page."""
 
+SHOWN = 0.9
+"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 MEASURES = {
     "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
     "macro_mae": ("macro MAE", "the same, with equal weight for every grade"),
@@ -339,6 +341,15 @@ def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         held = [percent(found[name]) for name in shares]
         rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
     return ["coverage", *shares.values(), "mean width"], rows
+
+
+def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
+    """The ranges of 90 %, or of the nearest coverage that was calibrated.
+
+    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
+    {'coverage': 0.95}
+    """
+    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
 
 
 def describe_files(files: list[str]) -> str:

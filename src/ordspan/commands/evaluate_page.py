@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import escape
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from ordspan.commands.evaluate import (
     number,
     percent,
     range_table,
+    shown_range,
     verdict,
 )
 from ordspan.commands.info import largest_weights
@@ -42,8 +42,6 @@ LOOK: dict[Any, Any] = {
 N_WEIGHTS = 20
 FEW_ROWS = 200  # of fewer rows the margins say too little
 BIN = ("count", "predicted", "observed", "at_least", "at_most")
-SHOWN = 0.9
-"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 
 ALT = {
     "scores": "Latent score by true grade, with thresholds",
@@ -82,7 +80,7 @@ def page_text(
     markup = {name: escape(text) for name, text in texts.items()} | {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(cards(summary)),
-        "grades": "".join(table_row(row) for row in grade_rows(summary)),
+        "grades": "".join(map(grade_row, summary["by_grade"])),
         "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
         "weights": "".join(table_row([w["feature"], number(w["weight"])]) for w in weights),
@@ -138,15 +136,6 @@ def draw_figures(
     return drawn
 
 
-def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
-    """The ranges of 90 %, or of the nearest coverage that was calibrated.
-
-    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
-    {'coverage': 0.95}
-    """
-    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
-
-
 def axis_names(classes: list[Any]) -> list[str]:
     """Grades as axis labels: long ones shortened, unless two would look the same.
 
@@ -193,32 +182,31 @@ def cards(summary: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def grade_rows(summary: dict[str, Any]) -> Iterator[list[str]]:
-    """Rows, mean error and shares of every true grade that occurs."""
-    for row in filter(itemgetter("rows"), summary["by_grade"]):
-        shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
-        yield [str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares]
+def grade_row(row: dict[str, Any]) -> str:
+    """Rows, mean error and shares of a true grade, if it occurs."""
+    if not row["rows"]:
+        return ""
+    shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
+    return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
 
 
 def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
     """Model, files, rows and versions behind the numbers of the page."""
     import ordspan
 
-    label = summary["labels"]
-    ends = [f"{end} {label[end]}" for end in ("lower", "upper") if label[end]]
-    made = {
+    labels = summary["labels"]
+    ends = [f"{end} {labels[end]}" for end in ("lower", "upper") if labels[end]]
+    skipped = [f"{summary['skipped']:,}", *summary["skipped_examples"][:1]]
+    return {
         "Model": summary["model"],
         "Files": ", ".join(summary["files"]),
-        "Labels": label["label"] or ", ".join([*ends, *label["ratings"]]),
+        "Labels": labels["label"] or ", ".join([*ends, *labels["ratings"]]),
         "Queries": summary["group"] or "none",
         "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
         f"{summary['range_rows']:,} with a range",
-        "Rows skipped": f"{summary['skipped']:,}",
+        "Rows skipped": ", such as ".join(skipped),
         "Rows without a label": f"{summary['unlabelled_rows']:,}",
         "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
         "Rows in the plots": f"{n_drawn:,}",
         "ordspan": ordspan.__version__,
     }
-    if summary["skipped"]:
-        made["Rows skipped"] += f", such as {summary['skipped_examples'][0]}"
-    return made

@@ -15,15 +15,8 @@ import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
+from ordspan.commands import models
 from ordspan.commands.jobs import Report, TrainJob, no_report
-from ordspan.commands.models import (
-    RESUME,
-    check_replaced_model,
-    is_model,
-    labels_to_learn,
-    open_continued,
-    start_hint,
-)
 from ordspan.commands.outputs import OVERWRITE, check_output, report_full_disk
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
@@ -52,7 +45,9 @@ FEW_ROWS = 50
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
 SENTENCE_PASSES = 10
-START_OVER = f"use the same settings and files, or start over with {OVERWRITE} and without {RESUME}"
+START_OVER = (
+    f"use the same settings and files, or start over with {OVERWRITE} and without {models.RESUME}"
+)
 """What to do if a checkpoint belongs to another training."""
 TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
 """What the summary repeats of the record of a training."""
@@ -77,9 +72,9 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    check_output(path, expand(job.files), "a model", is_model, overwrite=True)
+    check_output(path, expand(job.files), "a model", models.is_model, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
-        continued = check_replaced_model(path, job)
+        continued = models.check_replaced_model(path, job)
         if job.dask is not None:
             from ordspan.commands.train_dask import train_on_dask
 
@@ -123,7 +118,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
     except (KeyboardInterrupt, Exception) as error:  # Polars raises one of its own
         pipe, path = run.job.is_pipe, run.checkpoint.path
         if progress.learned if pipe else isinstance(error, KeyboardInterrupt):
-            way = start_hint(path) if pipe else RESUME
+            way = models.start_hint(path) if pipe else models.RESUME
             note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
                 run.save_checkpoint()
@@ -243,10 +238,15 @@ class Run:
     ) -> None:
         self.base: TableModel | None = None
         if job.start is not None:
-            self.base, self.reader = open_continued(job, pipe)
+            self.base, self.reader = models.open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
+            how = (
+                expand(job.files),
+                job.options,
+                models.labels_to_learn(job),
+                BadRows(job.on_bad_row),
+            )
             self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.grades, words)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
@@ -292,9 +292,9 @@ class Run:
         if found is None:
             what = f"{self.out} is finished" if self.out.exists() else "there is nothing to resume"
             raise FileError(
-                f"there is no checkpoint {self.checkpoint.path}, so {what}; leave out {RESUME} to "
-                f"train anew, or continue a finished model with {hint('start=', '--from MODEL')} "
-                "and another output path"
+                f"there is no checkpoint {self.checkpoint.path}, so {what}; leave out "
+                f"{models.RESUME} to train anew, or continue a finished model with "
+                f"{hint('start=', '--from MODEL')} and another output path"
             )
         return found
 
@@ -455,11 +455,14 @@ class Run:
             rows["score"][some] = model.learner.latent(X)
         lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
         rank, classes = model.ranks(rows["score"]), self.classes.tolist()
-        measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
-        if model.calibration is not None:
-            found = measure_probabilities(model.calibration, rows)
-            measures |= {"rps": found["rps"], "ranges": found["ranges"]}
-        model.training["held_out"] = measures
+        assert model.calibration is not None
+        found = measure_probabilities(model.calibration, rows)
+        model.training["held_out"] = {
+            "rows": rank.size,
+            **against_constants(lower, upper, rank, classes),
+            "rps": found["rps"],
+            "ranges": found["ranges"],
+        }
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""

@@ -78,11 +78,10 @@ def connected(address: str | Client) -> Iterator[Client]:
     if isinstance(address, Client):
         yield address
         return
-    cluster: Any = nullcontext(address)
-    if address == LOCAL:  # without logs of what blocks raise, as it is raised here
-        cluster = LocalCluster(
-            threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-        )
+    # without logs of what blocks raise, as it is raised here
+    how: Any = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    local = address == LOCAL
+    cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
     with cluster as place:
         try:
             client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
