@@ -22,6 +22,7 @@ from ordspan.commands.models import name_labels, open_for, read_table_model, tra
 from ordspan.commands.outputs import check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
+from ordspan.core.state import Floats
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
@@ -30,9 +31,12 @@ from ordspan.pages import is_page
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import Batch, FileError
+from ordspan.wording import plural
 
+Summary = dict[str, Any]
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
-"""What is kept of every row."""
+Scores = NDArray[Any]
+"""What is kept of every row, and many of them."""
 CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
 N_BINS = 10
@@ -111,14 +115,14 @@ def read_rows(
     return np.memmap(file, ROW, "r"), starts
 
 
-def chunks(rows: NDArray[Any], size: int) -> Iterator[tuple[Any, Any, Any]]:
+def chunks(rows: Scores, size: int) -> Iterator[tuple[Any, Any, Any]]:
     """Scores, lower and upper ranks of some rows at a time."""
     for begin in range(0, rows.size, size):
         part = rows[begin : begin + size]
         yield part["score"].copy(), part["lower"].astype(int), part["upper"].astype(int)
 
 
-def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
+def count_answers(model: TableModel, rows: Scores) -> NDArray[np.int64]:
     """Every combination of lower, upper and predicted rank, and how often it occurs, (4, n)."""
     ranks = ["lower", "upper", "rank"]
     parts = [
@@ -139,7 +143,7 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
     return pl.DataFrame(columns).fill_nan(None).to_dicts()
 
 
-def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
+def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     """Scores of probabilities, and the coverage of ranges at every calibrated level.
 
     If a label is a range, the true grade is unknown. "Expected" values then weight each grade of
@@ -182,7 +186,7 @@ def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[
     }
 
 
-def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> NDArray[np.float64]:
+def measure_queries(rows: Scores, starts: list[int], n_classes: int) -> Floats:
     """NDCG of every query at each cut, (3, n); rows labelled by a range are ignored."""
     bounds, n_queries, found = np.array([*starts, rows.size]), len(starts), []
     for queries in np.array_split(np.arange(n_queries), min(n_queries, 1 + rows.size // CHUNK)):
@@ -194,7 +198,7 @@ def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> ND
     return np.concatenate(found, axis=1)
 
 
-def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
+def summarise_queries(found: Floats) -> Summary:
     """Mean NDCG at each cut over the queries with a relevant row, and their number.
 
     A row is relevant if its grade is not the lowest. NDCG is None without such a query.
@@ -209,12 +213,8 @@ def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def summarise(
-    job: EvaluateJob,
-    model: TableModel,
-    reader: RowReader,
-    rows: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
-) -> dict[str, Any]:
+    job: EvaluateJob, model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None
+) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
     lower, upper, rank, counts = count_answers(model, rows)
@@ -285,7 +285,7 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
 
 
-def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+def measures(summary: Summary) -> list[tuple[str, ...]]:
     """Title, value, best constant, rows and meaning of every measure."""
     chances, queries = summary["probabilities"] or {}, summary["ndcg"] or {}
     values, constants = summary | chances | queries, dict(summary["best_constant"])
@@ -296,18 +296,19 @@ def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
         over |= dict.fromkeys(queries, f"{counted:,} queries")
-    rows: list[tuple[str, ...]] = []
-    for name in [name for name in MEASURES if name in values]:
-        constant = "–"
-        if best := constants.get(name):
-            grade = "any grade" if best["grade"] is None else f"always {best['grade']}"
-            constant = f"{number(best['value'])} ({grade})"
-        title, meaning = MEASURES[name]
-        rows.append((title, number(values[name]), constant, over[name], meaning))
-    return rows
+    best = dict.fromkeys(MEASURES, "–")
+    for name, constant in constants.items():
+        if constant is not None:
+            grade = "any grade" if constant["grade"] is None else f"always {constant['grade']}"
+            best[name] = f"{number(constant['value'])} ({grade})"
+    return [
+        (title, number(values[name]), best[name], over[name], meaning)
+        for name, (title, meaning) in MEASURES.items()
+        if name in values
+    ]
 
 
-def verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: Summary) -> str:
     """A sentence on whether the model beats a constant prediction."""
     constant = summary["best_constant"]["mae"]
     return compared(summary["mae"], constant["value"], constant["grade"])
@@ -331,7 +332,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def range_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of a table of ranges; one share is enough for exact labels."""
     shares = {"contains": "contains the label"}
     if summary["range_rows"]:
@@ -343,7 +344,7 @@ def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return ["coverage", *shares.values(), "mean width"], rows
 
 
-def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
+def shown_range(ranges: list[dict[str, Any]]) -> Summary:
     """The ranges of 90 %, or of the nearest coverage that was calibrated.
 
     >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
@@ -359,11 +360,10 @@ def describe_files(files: list[str]) -> str:
     ('standard input', 'a.csv and 2 more files')
     """
     first = "standard input" if files[0] == "-" else files[0]
-    more = len(files) - 1
-    return first if not more else f"{first} and {more} more file{'s' if more > 1 else ''}"
+    return first if len(files) == 1 else f"{first} and {plural(len(files) - 1, 'more file')}"
 
 
-def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
+def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
     """Measure how well a model grades the rows of files.
 
     Parameters

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.commands.evaluate import (
+    Scores,
+    Summary,
     describe_files,
     measures,
     number,
@@ -21,6 +22,7 @@ from ordspan.commands.evaluate import (
 )
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
+from ordspan.core.state import Floats
 from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
@@ -56,15 +58,10 @@ ALT = {
 """What each figure of the page shows."""
 
 
-def page_text(
-    summary: dict[str, Any],
-    model: TableModel,
-    sample: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
-) -> str:
+def page_text(summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None) -> str:
     """The page of an evaluation, with a sample of its rows in the plots."""
     names = axis_names(summary["classes"])
-    drawn = draw_figures(summary, names, model, sample, ndcgs)
+    drawn = draw_figures(summary, model, sample, ndcgs)
     weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
     heads, ranges = range_table(summary)
     texts = {
@@ -92,17 +89,14 @@ def page_text(
 
 
 def draw_figures(
-    summary: dict[str, Any],
-    names: list[str],
-    model: TableModel,
-    sample: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
+    summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    thresholds, found, drawn = np.array(summary["thresholds"]), summary["probabilities"], {}
+    thresholds, names = np.array(summary["thresholds"]), axis_names(summary["classes"])
+    found, drawn = summary["probabilities"], dict[str, str]()
 
     def add(name: str, height: float, draw: Callable[..., Any], *values: Any) -> None:
         drawn[name] = ""
@@ -147,7 +141,7 @@ def axis_names(classes: list[Any]) -> list[str]:
     return cut if len(set(cut)) == len(cut) else whole
 
 
-def lead(summary: dict[str, Any]) -> str:
+def lead(summary: Summary) -> str:
     """The result in one or two sentences."""
     files = describe_files([Path(path).name for path in summary["files"]])
     text = (
@@ -162,7 +156,7 @@ def lead(summary: dict[str, Any]) -> str:
     return text
 
 
-def cards(summary: dict[str, Any]) -> Iterator[str]:
+def cards(summary: Summary) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
     rows = measures(summary)
     if summary["probabilities"]:
@@ -190,7 +184,7 @@ def grade_row(row: dict[str, Any]) -> str:
     return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
 
 
-def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
+def how_made(summary: Summary, n_drawn: int) -> dict[str, Any]:
     """Model, files, rows and versions behind the numbers of the page."""
     import ordspan
 

@@ -68,13 +68,10 @@ class Graph:
         """Declare an input of so many columns."""
         self.proto.input.append(helper.make_tensor_value_info(name, element, ["n", width]))
 
-    def give(
-        self, name: str, element: int, width: int | None, *node: Any, **attributes: Any
-    ) -> None:
-        """Add an operator whose result is an output, of one column or of so many."""
-        shape: Any = ["n"] if width is None else ["n", width]
+    def give(self, name: str, element: int, shape: list[Any], *node: Any, **how: Any) -> None:
+        """Add an operator whose result is an output."""
         self.proto.output.append(helper.make_tensor_value_info(name, element, shape))
-        self.add(*node, result=name, **attributes)
+        self.add(*node, result=name, **how)
 
 
 def export(job: ExportJob) -> dict[str, Any]:
@@ -163,7 +160,7 @@ def to_onnx(model: Any, element: int) -> Any:
         graph.take("words", TensorProto.STRING, len(recipe.words))
     score = _score(graph, estimator.coef_, recipe, scaled, fill)
     thresholds = getattr(estimator, "thresholds_", None)
-    _grade(graph, score, estimator.classes_, thresholds, calibration, element)
+    _grade(graph, score, estimator, calibration, element)
     opsets = [helper.make_opsetid("", OPSET)]
     opsets += [helper.make_opsetid(ML, ML_OPSET)] if recipe.words else []
     made = helper.make_model(
@@ -223,15 +220,9 @@ def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats
     return reduce(partial(graph.add, "Add"), terms)
 
 
-def _grade(
-    graph: Graph,
-    score: str,
-    classes: NDArray[Any],
-    thresholds: Floats | None,
-    calibration: Calibration | None,
-    element: int,
-) -> None:
+def _grade(graph: Graph, score: str, estimator: Any, calibration: Any, element: int) -> None:
     """Add all outputs: those of the score, and with a calibration probabilities and ranges."""
+    classes, thresholds = estimator.classes_, getattr(estimator, "thresholds_", None)
     # in the widest type of their kind
     grades = np.array(classes.tolist(), None if classes.dtype.kind in "biuf" else object)
     kind = helper.np_dtype_to_tensor_dtype(grades.dtype)
@@ -243,19 +234,19 @@ def _grade(
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
         index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
-    graph.give("rank", TensorProto.INT64, None, "Add", index, 1)
-    graph.give("prediction", kind, None, "Gather", grades, index)
+    graph.give("rank", TensorProto.INT64, ["n"], "Add", index, 1)
+    graph.give("prediction", kind, ["n"], "Gather", grades, index)
     if thresholds is None:
-        graph.give("score", element, grades.size, "Cast", score, to=element)
+        graph.give("score", element, ["n", grades.size], "Cast", score, to=element)
     else:
         one = graph.add("Squeeze", score, [1])
-        graph.give("score", element, None, "Cast", one, to=element)
+        graph.give("score", element, ["n"], "Cast", one, to=element)
     if calibration is not None:
         chances = _probabilities(graph, away, calibration)
-        graph.give("probabilities", element, grades.size, "Cast", chances, to=element)
+        graph.give("probabilities", element, ["n", grades.size], "Cast", chances, to=element)
         ends = _range_ends(graph, score, index, calibration)
         for name, end in zip(("lower", "upper"), ends, strict=True):
-            graph.give(name, kind, calibration.coverages.size, "Gather", grades, end)
+            graph.give(name, kind, ["n", calibration.coverages.size], "Gather", grades, end)
 
 
 def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:

@@ -241,13 +241,9 @@ class Run:
             self.base, self.reader = models.open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            how = (
-                expand(job.files),
-                job.options,
-                models.labels_to_learn(job),
-                BadRows(job.on_bad_row),
-            )
-            self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.grades, words)
+            labels, bad = models.labels_to_learn(job), BadRows(job.on_bad_row)
+            reader = RowReader(expand(job.files), job.options, labels, bad, pipe=pipe)
+            self.reader = reader.find_columns(choice, job.grades, words)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
@@ -265,8 +261,7 @@ class Run:
             self.identities + ([] if job.start is None else [identity(job.start)]),
             START_OVER,
         )
-        labels = [[0] * self.classes.size] * 3
-        self.progress = TrainProgress(labels, self.reader.bad)
+        self.progress = TrainProgress([[0] * self.classes.size] * 3, self.reader.bad)
         self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
@@ -279,7 +274,6 @@ class Run:
             self.check_resumed()
             self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
-        self.clock = Clock()
         if self.staged:
             self.stage(stop)
         if not self.job.resume:
@@ -300,10 +294,10 @@ class Run:
 
     def check_resumed(self) -> None:
         """Refuse the checkpoint of another training."""
-        model, n_classes = self.model, self.classes.size
+        model, classes = self.model, self.classes.tolist()
         then = (model.kind, model.recipe, model.classes_.tolist())
-        now = (self.kind, self.reader.recipe, self.classes.tolist())
-        if then != now or np.shape(self.progress.labels) != (3, n_classes):
+        labels = np.shape(self.progress.labels)
+        if then != (self.kind, self.reader.recipe, classes) or labels != (3, len(classes)):
             raise ModelFileError(
                 f"{self.checkpoint.path} has a different learner, different columns or different "
                 f"grades; {START_OVER}"
