@@ -63,15 +63,13 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option(
+    "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+)
+
+
 @app.callback()
-def ordspan_command(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
+def ordspan_command(version: Annotated[bool, VERSION] = False) -> None:
     """Learn ordered grades from exact labels or from ranges."""
 
 

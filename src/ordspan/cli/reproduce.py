@@ -29,12 +29,11 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
     clock = Clock()
     with progress_bar(counted=True) as bar:
         task = bar.add_task("starting", total=None)
-        results, summary, claims = run(
-            job,
-            lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total
-            ),
-        )
+
+        def report(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        results, summary, claims = run(job, report)
     folder, counts = job.report_only or job.out, count_verdicts(claims)
     if json:
         tell({"summary": summary, "claims": counts, "out": folder}, json)

@@ -156,16 +156,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
 
     run.model = run.new_model()
     model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
-    run.model.calibration = train(
-        cluster,
-        model,
-        blocks,
-        run.checkpoint,
-        run.passes,
-        shuffle=run.shuffle,
-        progress=forward,
-        calibrated=True,
-    )
+    how: Any = {"shuffle": run.shuffle, "progress": forward, "calibrated": True}
+    run.model.calibration = train(cluster, model, blocks, run.checkpoint, run.passes, **how)
     run.model.learner = model.learner_
     progress.mae = [done.mae for done in model.rounds_]
     progress.learned = sum(done.rows for done in model.rounds_)
