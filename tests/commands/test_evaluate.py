@@ -79,9 +79,6 @@ def folder(frame, tmp_path_factory):
     train_files(folder / "rows.csv", folder / "model", **columns)
     train_files(folder / "rows.csv", folder / "strict", **columns, missing="error")
     train_files(folder / "rows.txt", folder / "sparse")
-    plain = ordspan.load(folder / "model")
-    plain.calibration = None
-    ordspan.save(plain, folder / "plain")
     return folder
 
 
@@ -298,23 +295,6 @@ def test_a_label_that_was_thought_impossible_has_a_finite_log_score(folder, tmp_
     found = evaluate_files(far, folder / "model")["probabilities"]
     json.dumps(found, allow_nan=False)
     assert found["log_score"] > 1e5
-
-
-def test_a_model_without_a_calibration_is_evaluated_and_said_to_have_none(folder, tmp_path):
-    plain, full = (found_in(folder, "rows.csv", model=name) for name in ("plain", "model"))
-    assert plain["probabilities"] is None
-    assert plain["best_constant"] == full["best_constant"]
-    assert plain["mae"] == pytest.approx(full["mae"], rel=0.1)  # by thresholds, not by the median
-    page = tmp_path / "page.html"
-    words = ["evaluate", folder / "rows.csv", "--model"]
-    output = said(*words, folder / "plain", "--html", page)
-    note = "Note: the model has no probabilities or ranges."
-    assert note in output.splitlines()
-    assert "RPS" not in output
-    text = page.read_text("utf-8")
-    assert f'<p class="note">{note}</p>' in text
-    assert "<section hidden>\n<h2>Are the probabilities right?" in text
-    assert note not in said(*words, folder / "model")
 
 
 # -- queries -------------------------------------------------------------------------------------

@@ -41,8 +41,7 @@ def evaluate(summary: dict[str, Any]) -> None:
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
     print_table(title, heads, [row[:4] for row in measures(summary)], *heads[::2], "over")
-    if summary["probabilities"]:
-        print_table("Ranges by coverage", *range_table(summary))
+    print_table("Ranges by coverage", *range_table(summary))
     names = [str(grade) for grade in summary["classes"]]
     wide = sum(len(name) + 3 for name in names) > MOST_CHARACTERS
     if summary["exact_rows"] and wide:

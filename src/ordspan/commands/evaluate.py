@@ -221,14 +221,10 @@ def summarise(
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    probabilities = None
-    if model.calibration is not None:
-        best = best_probabilities(lower, upper, counts, len(classes))
-        probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    best = best_probabilities(lower, upper, counts, len(classes))
+    probabilities = measure_probabilities(model.needed_calibration(), rows)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
     notes += [*model.encoder.unseen_notes(), *reader.label_notes()]
-    if probabilities is None:
-        notes.append("the model has no probabilities or ranges")
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     if queries and (without := queries["queries_without_relevant_rows"]):
         notes.append(
@@ -247,7 +243,7 @@ def summarise(
         "classes": classes,
         "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
         **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": probabilities,
+        "probabilities": {"best_constant": best, **probabilities},
         "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
@@ -287,9 +283,9 @@ def compared(mae: float, constant: float, grade: Any) -> str:
 
 def measures(summary: Summary) -> list[tuple[str, ...]]:
     """Title, value, best constant, rows and meaning of every measure."""
-    chances, queries = summary["probabilities"] or {}, summary["ndcg"] or {}
+    chances, queries = summary["probabilities"], summary["ndcg"] or {}
     values, constants = summary | chances | queries, dict(summary["best_constant"])
-    for name in ("rps", "log_score") if chances else ():
+    for name in ("rps", "log_score"):
         constants[name] = {"value": chances["best_constant"][name], "grade": "the same"}
     over = dict.fromkeys(MEASURES, f"{summary['rows']:,} rows")
     over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
@@ -338,7 +334,7 @@ def range_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     if summary["range_rows"]:
         shares |= {"expected": "expected", "meets": "meets the label"}
     rows = []
-    for found in (summary["probabilities"] or {}).get("ranges", ()):
+    for found in summary["probabilities"]["ranges"]:
         held = [percent(found[name]) for name in shares]
         rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
     return ["coverage", *shares.values(), "mean width"], rows
@@ -377,8 +373,8 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
     -------
     dict
         Plain values: rows, measures, the best constant prediction for each, the quality of
-        probabilities and ranges (None for a model without them), the confusion matrix (one row
-        per true grade), NDCG of queries. All numbers are finite.
+        probabilities and ranges, the confusion matrix (one row per true grade), NDCG of queries.
+        All numbers are finite.
 
     Examples
     --------
@@ -401,6 +397,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         inputs = [job.model, *expand(job.files)]
         check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
     model = read_table_model(job.model)
+    model.needed_calibration()
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():
             reader = open_for(model, job, job.on_bad_row, pipe)

@@ -120,11 +120,10 @@ def draw_figures(
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
         right = distance(model.ranks(score), lower, upper) == 0
         add("margins", 3.5, panels.accuracy_by_margin, margin, right)
-    if found is not None:
-        bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
-        add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
-        add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
-        add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
+    bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
+    add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
+    add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
+    add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
@@ -159,13 +158,12 @@ def lead(summary: Summary) -> str:
 def cards(summary: Summary) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
     rows = measures(summary)
-    if summary["probabilities"]:
-        shown = shown_range(summary["probabilities"]["ranges"])
-        level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
-        wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
-        meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
-        over = f"{summary['rows']:,} rows"
-        rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
+    shown = shown_range(summary["probabilities"]["ranges"])
+    level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
+    wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
+    meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
+    over = f"{summary['rows']:,} rows"
+    rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
     for row in rows:
         title, value, constant, over, meaning = map(escape, row)
         yield (
