@@ -32,16 +32,17 @@ def train(summary: dict[str, Any]) -> None:
     byte.
     """
     from ordspan.commands.evaluate import compared, shown_range
-    from ordspan.tables.profile import first_few
 
     ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]
-    passes = max(1, len(summary["mae"]))
+    passes, n_classes = max(1, len(summary["mae"])), len(classes)
+    if n_classes > MAX_GRADES + 2:
+        classes = [*classes[:MAX_GRADES], "...", classes[-1]]
     say(
         f"{summary['rows'] // passes:,} rows"
         f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
         f"{f' in {passes} passes,' * (passes > 1)} in "
         f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
-        f"{len(classes)} grades: {first_few(classes, MAX_GRADES)}."
+        f"{n_classes} grades: {', '.join(classes)}."
     )
     print_notes(summary["notes"])
     print_skipped(summary)

@@ -177,7 +177,7 @@ def check_output(
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {choices}")
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if path.is_dir():
+    if os.path.isdir(path):  # False if its name is too long, which is told below
         raise FileError(f"{path} is a folder; give the name of a file")
     check_can_write(path)
     if not path.exists():
