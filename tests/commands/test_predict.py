@@ -145,18 +145,28 @@ def test_a_missing_number_is_its_mean_unless_that_is_an_error(model, tmp_path):
     assert gap == pytest.approx(filled, rel=1e-12)
 
 
-def test_kept_columns_take_the_type_of_the_first_file(model, tmp_path):
-    files, out = [tmp_path / f"{name}.parquet" for name in "abc"], tmp_path / "out.parquet"
-    for path, dtype in zip(files, (pa.int32(), pa.int64(), pa.string()), strict=True):
-        key = pa.array([7, 8, 9]).cast(dtype)
-        write_table(NEW.slice(0, 3).append_column("key", key), path)
+def test_numbers_far_from_those_of_training_are_noted(model, tmp_path):
+    (tmp_path / "a.csv").write_text("size,age\n5100,0.3\n1e9,0.3\n-1e9,0.3\n5100,40\nbad,1e9\n")
+    note = "Note: values more than 20 standard deviations from the mean of training: "
+    printed = said("predict", tmp_path / "a.csv", "--model", model, "--out", tmp_path / "out.csv")
+    assert f"{note}size (2 rows), age (1 row)." in printed
+
+
+# -- columns that are kept -----------------------------------------------------------------------
+
+
+def test_kept_columns_have_one_type_in_all_files(model, tmp_path):
+    files, out = [tmp_path / f"{name}.parquet" for name in "ab"], tmp_path / "out.parquet"
     words = ["predict", *files, "--model", model, "--keep", "key,town", "--out", out]
-    said(*words)
-    assert parquet.read_table(out)["key"].to_pylist() == [7, 8, 9] * 3
-    for odd in ("x", 1.5):
-        write_table(NEW.slice(0, 1).append_column("key", pa.array([odd])), files[1])
-        printed = said(*words, "--overwrite", code=1)
-        assert f"{files[1]}: a kept column has another type" in printed
+    for keys in ([7, 8], [8, "x"], [8, 1.5]):
+        for path, key in zip(files, keys, strict=True):
+            write_table(NEW.slice(0, 1).append_column("key", pa.array([key])), path)
+        if {*map(type, keys)} == {int}:
+            said(*words)
+            assert parquet.read_table(out)["key"].to_pylist() == keys
+        else:
+            printed = said(*words, "--overwrite", code=1)
+            assert f"{files[1]}: a kept column has another type" in printed
 
 
 def test_lists_and_categories_are_kept_where_the_format_has_them(model, tmp_path):

@@ -86,7 +86,7 @@ REFUSED = [
     (f"{TRAIN} --model nowhere/m", "no such folder"),
     (f"{TRAIN} --model .", ". is a folder; give the name of a file"),
     (f"{TRAIN} --model ''", ". is a folder; give the name of a file"),
-    (f"{TRAIN} --model rows.csv", "would overwrite the input"),
+    (f"{TRAIN} --model rows.csv", "rows.csv is an input of this command"),
     (f"{TRAIN} --model mine --overwrite", "is not a model that ordspan wrote"),
     (f"{TRAIN} --model a", "a: cannot be written (Too many levels of symbolic links)"),
     (f"{TRAIN} --learner svm --dask local", ONLY_PA),

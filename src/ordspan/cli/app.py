@@ -14,20 +14,8 @@ from typing import Annotated, Any, Literal, NoReturn, get_args
 import typer
 from typer.core import TyperCommand
 
-from ordspan.cli.printing import print_json, say
-from ordspan.commands.jobs import (
-    LISTS,
-    PATHS,
-    REQUIRED,
-    STDOUT,
-    Columns,
-    FileJob,
-    Job,
-    Option,
-    make_job,
-    options_of,
-    read_list,
-)
+from ordspan.cli.printing import say, tell
+from ordspan.commands import jobs
 from ordspan.wording import install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
@@ -75,27 +63,25 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+VERSION = typer.Option(
+    "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+)
+
+
 @app.callback()
-def ordspan_command(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
+def ordspan_command(version: Annotated[bool, VERSION] = False) -> None:
     """Learn ordered grades from exact labels or from ranges."""
 
 
 def command(
-    kind: type[Job], example: str, if_stopped: str = "", to: typer.Typer = app
+    kind: type[jobs.Job], example: str, if_stopped: str = "", to: typer.Typer = app
 ) -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
     The function gets the job and whether to print JSON. Its errors are printed as messages, and
     ``if_stopped`` after Ctrl-C.
     """
-    about = options_of(kind)
+    about = jobs.options_of(kind)
 
     def register(run: Callable[[Any, bool], None]) -> Any:
         def body(context: typer.Context, json: bool, **values: Any) -> None:
@@ -105,9 +91,9 @@ def command(
                     source = context.get_parameter_source(name)
                     if source is not None and source.name == "COMMANDLINE":
                         given[name] = value
-                        if about[name].kind in (Columns, Columns | None):
-                            given[name] = [word for text in value for word in read_list(text)]
-                run(make_job(kind, given), json)
+                        if about[name].kind in (jobs.Columns, jobs.Columns | None):
+                            given[name] = [word for text in value for word in jobs.read_list(text)]
+                run(jobs.make_job(kind, given), json)
 
         parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         parameters += map(as_parameter, about.values())
@@ -122,7 +108,7 @@ def command(
     return register
 
 
-def prints(kind: type[Job], example: str, if_stopped: str = "") -> Any:
+def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
     """Make a command of the function of the same name in `ordspan.commands`.
 
     The function that is decorated prints the summary, in plain values, that it returns.
@@ -130,17 +116,17 @@ def prints(kind: type[Job], example: str, if_stopped: str = "") -> Any:
 
     def register(show: Callable[[dict[str, Any]], None]) -> None:
         def run(job: Any, json: bool) -> None:
-            to_stdout = getattr(job, "out", None) == STDOUT
+            to_stdout = getattr(job, "out", None) == jobs.STDOUT
             if json and to_stdout:
                 raise typer.BadParameter("--json writes to standard output, so give --out a file")
             work = getattr(import_module(f"ordspan.commands.{show.__name__}"), show.__name__)
-            if isinstance(job, FileJob):
+            if isinstance(job, jobs.FileJob):
                 # a bar would be mixed with rows on the terminal
                 with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
                     summary = work(job, report=bar_report(bar))
             else:
                 summary = work(job)
-            print_json(summary) if json else show(summary)
+            tell(summary, json) if json else show(summary)
 
         run.__name__, run.__doc__ = show.__name__, show.__doc__
         command(kind, example, if_stopped)(run)
@@ -148,16 +134,16 @@ def prints(kind: type[Job], example: str, if_stopped: str = "") -> Any:
     return register
 
 
-def as_parameter(about: Option) -> Parameter:
+def as_parameter(about: jobs.Option) -> Parameter:
     """An option as a parameter for Typer."""
-    kind, default = about.kind, Parameter.empty if about.default is REQUIRED else about.default
+    kind, default = about.kind, Parameter.empty if about.default is jobs.REQUIRED else about.default
     if about.words:
         kind = Literal[about.words]
-    elif kind in LISTS:
+    elif kind in jobs.LISTS:
         kind, default = list[str], None if default == () else default
     elif about.read is not None:
         kind = str
-    elif kind in PATHS:
+    elif kind in jobs.PATHS:
         kind = Path
     bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
     metavar = about.metavar or "|".join(about.words) or METAVARS.get(bare)

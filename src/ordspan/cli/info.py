@@ -19,13 +19,12 @@ def info(about: dict[str, Any]) -> None:
     print_table("", ("", ""), properties(about).items(), "")
     print_grades(about)
     if calibration := about["calibration"]:
-        whole = " Ranges are calibrated to contain whole labels if these are ranges themselves."
         say(
             f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
             f"one is 1 / (1 + exp({number(calibration['slope'])} * score - cut))."
-            + whole
-            * (calibration["labels"] == "contain")
         )
+        if calibration["labels"] == "contain":
+            say("Ranges are calibrated to contain whole labels if these are ranges themselves.")
         reaches = [
             (f"{100 * one['coverage']:g} %", number(one["reach"]) or "all grades")
             for one in calibration["ranges"]
@@ -98,10 +97,8 @@ def properties(about: dict[str, Any]) -> dict[str, str]:
 
 def print_grades(about: dict[str, Any]) -> None:
     """Every grade with its range of scores, and its cut if calibrated."""
-    columns: dict[str, Any] = {
-        "rank": range(1, len(about["classes"]) + 1),
-        "grade": map(str, about["classes"]),
-    }
+    grades = [str(grade) for grade in about["classes"]]
+    columns: dict[str, Any] = {"rank": range(1, len(grades) + 1), "grade": grades}
     if (thresholds := about["thresholds"]) is not None:
         columns |= {"score from": [None, *thresholds], "to below": [*thresholds, None]}
     if about["calibration"]:
@@ -114,14 +111,13 @@ def print_weights(about: dict[str, Any]) -> None:
     """The largest weights; one column per grade if each has its own."""
     rows, classes = about["weights"], about["classes"][:MAX_CLASSES]
     vectors, scaled = isinstance(rows[0]["weight"], list), any(row["spread"] for row in rows)
-    heads = ["feature", *(map(str, classes) if vectors else ["weight"])]
-    heads += ["mean", "spread"] if scaled else []
     lines = []
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
-        lines.append([row["feature"], *map(number, weights)])
-        if scaled:
-            lines[-1] += [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
+        scale = [number(row["mean"], row["spread"] or 0.0), number(row["spread"], 0.0)]
+        lines.append([row["feature"], *map(number, weights), *(scale if scaled else ())])
+    heads = map(str, classes) if vectors else ["weight"]
+    heads = ["feature", *heads, *(("mean", "spread") if scaled else ())]
     print_table("Largest weights", heads, lines, "feature")
     count = f"{len(rows):,} of {about['features']:,} features"
     unit = "standard deviation" if scaled else "unit"

@@ -82,11 +82,6 @@ def print_skipped(summary: dict[str, Any]) -> None:
             say(f"  {example}")
 
 
-def print_json(summary: dict[str, Any]) -> None:
-    """Print one JSON object on one line."""
-    say(json.dumps(summary))
-
-
 def tell(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
     """Print a summary, for programs as JSON, for people in words."""
     for line in [json.dumps(summary)] if as_json else lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ordspan.cli.app import command, progress_bar
-from ordspan.cli.printing import print_json, print_table, say
+from ordspan.cli.printing import print_table, say, tell
 from ordspan.commands.jobs import ReproduceJob
 
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
@@ -29,15 +29,14 @@ def reproduce(job: ReproduceJob, json: bool) -> None:
     clock = Clock()
     with progress_bar(counted=True) as bar:
         task = bar.add_task("starting", total=None)
-        results, summary, claims = run(
-            job,
-            lambda what, done, total: bar.update(
-                task, description=what, completed=done, total=total
-            ),
-        )
+
+        def report(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        results, summary, claims = run(job, report)
     folder, counts = job.report_only or job.out, count_verdicts(claims)
     if json:
-        print_json({"summary": summary, "claims": counts, "out": folder})
+        tell({"summary": summary, "claims": counts, "out": folder}, json)
         return
     print_summary(summary)
     hold, fail, not_run = counts.values()

@@ -11,7 +11,6 @@ from ordspan.wording import plural
 
 MAX_GRADES = 10
 """Grades to print."""
-SHOWN_COVERAGE = 0.9
 
 
 @prints(
@@ -32,18 +31,17 @@ def train(summary: dict[str, Any]) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    from ordspan.commands.evaluate import compared
+    from ordspan.commands.evaluate import compared, shown_range
 
     ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]
-    n_classes, n_features = len(classes), summary["features"]
+    passes, n_classes = max(1, len(summary["mae"])), len(classes)
     if n_classes > MAX_GRADES + 2:
         classes = [*classes[:MAX_GRADES], "...", classes[-1]]
-    passes = max(1, len(summary["mae"]))
     say(
         f"{summary['rows'] // passes:,} rows"
         f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
         f"{f' in {passes} passes,' * (passes > 1)} in "
-        f"{summary['seconds']:.1f} s, {plural(n_features, 'feature')}, "
+        f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
         f"{n_classes} grades: {', '.join(classes)}."
     )
     print_notes(summary["notes"])
@@ -58,14 +56,12 @@ def train(summary: dict[str, Any]) -> None:
         best = held_out["best_constant"]["mae"]
         say(f"On {held_out['rows']:,} held-out rows:")
         say("  " + compared(held_out["mae"], best["value"], best["grade"]))
-        for level in held_out.get("ranges", ()):
-            if level["coverage"] != SHOWN_COVERAGE:
-                continue
-            say(
-                f"  {100 * SHOWN_COVERAGE:.0f} % ranges hold the grade of "
-                f"{100 * level['expected']:.1f} % of the rows and span {level['mean_width']:.1f} "
-                "grades on average."
-            )
+        shown = shown_range(held_out["ranges"])
+        say(
+            f"  {100 * shown['coverage']:.0f} % ranges hold the grade of "
+            f"{100 * shown['expected']:.1f} % of the rows and span {shown['mean_width']:.1f} "
+            "grades on average."
+        )
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))

@@ -7,13 +7,13 @@ queries, and a billion rows need 16 GB in the folder for temporary files.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.clock import Clock
@@ -22,18 +22,21 @@ from ordspan.commands.models import name_labels, open_for, read_table_model, tra
 from ordspan.commands.outputs import check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
+from ordspan.core.state import Floats
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.pages import is_page
-from ordspan.tables.files import check_columns, expand, is_svmlight
-from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
-from ordspan.tables.rows import GROUP, LABEL, BadRows, Batch, FileError
+from ordspan.tables.rows import Batch, FileError
+from ordspan.wording import plural
 
+Summary = dict[str, Any]
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
-"""What is kept of every row."""
+Scores = NDArray[Any]
+"""What is kept of every row, and many of them."""
 CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
 N_BINS = 10
@@ -41,6 +44,8 @@ N_BINS = 10
 SAMPLE_SIZE = 100_000
 """Rows in the plots of scores and margins on a page."""
 
+SHOWN = 0.9
+"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 MEASURES = {
     "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
     "macro_mae": ("macro MAE", "the same, with equal weight for every grade"),
@@ -51,30 +56,6 @@ MEASURES = {
     "log_score": ("log score", "surprise at the label: mean of −ln P(label); 0 is best"),
 } | {f"ndcg@{n}": (f"NDCG@{n}", f"first {n} of each query; 1 is the best order") for n in CUTS}
 """Titles and meanings."""
-
-
-def open_labelled(job: EvaluateJob, model: TableModel, pipe: Any) -> RowReader:
-    """A reader of rows with labels, after checking that the first file has the columns."""
-    reader, recipe = open_for(model, job, BadRows(job.on_bad_row), pipe), model.recipe
-    path, given = reader.files[0], {*job.label_columns.names(), job.group}
-    if not is_svmlight(path, reader.options):
-        name_labels(reader, job)
-        if not recipe.n_sparse:
-            check_columns(path, reader.first.names, [job.group] if job.group else [])
-        reader.group = job.group
-        return reader
-    if given - {None, LABEL, GROUP}:
-        raise ValueError(
-            f"{path}: svmlight rows hold grade and qid in fixed places; leave out the columns of "
-            "labels and queries"
-        )
-    if not recipe.n_sparse:
-        raise FileError(
-            f"{path}: svmlight rows have no named columns, but the model was trained on "
-            f"columns such as {recipe.columns[0]!r}"
-        )
-    reader.columns, reader.group = LabelColumns(LABEL), GROUP
-    return reader
 
 
 def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
@@ -91,23 +72,22 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
                 f"{batch.where(0)} and after: {'no' if groups is None else 'a'} qid here, unlike "
                 "before; give every line its qid, or none"
             )
-        if groups is not None:
-            names = ["" if v is None or v != v else str(v).strip() for v in groups.tolist()]
-            fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
-            faults = {row: fault for row, name in enumerate(names) if not name}
-            batch = reader.bad.take_from(batch, faults)
-            for row, name in enumerate(filter(None, names)):
-                if name == last:
-                    continue
-                if name in seen:
-                    raise FileError(
-                        f"{batch.where(row)}: query {name!r} appears again after other queries; "
-                        f"sort the rows by {reader.group}, so that the rows of a query are "
-                        "consecutive"
-                    )
-                seen.add(name)
+        names = [] if groups is None else groups.tolist()
+        names = ["" if v is None or v != v else str(v).strip() for v in names]
+        fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
+        batch = reader.bad.take_from(
+            batch, {row: fault for row, name in enumerate(names) if not name}
+        )
+        for row, name in enumerate(filter(None, names)):
+            if name != last and name in seen:
+                raise FileError(
+                    f"{batch.where(row)}: query {name!r} appears again after other queries; sort "
+                    f"the rows by {reader.group}, so that the rows of a query are consecutive"
+                )
+            if name != last:
                 starts.append(n_rows + row)
-                last = name
+            last = name
+            seen.add(name)
         n_rows += len(batch)
         yield batch
 
@@ -135,32 +115,21 @@ def read_rows(
     return np.memmap(file, ROW, "r"), starts
 
 
-def chunks(rows: NDArray[Any], size: int) -> Iterator[tuple[Any, Any, Any]]:
+def chunks(rows: Scores, size: int) -> Iterator[tuple[Any, Any, Any]]:
     """Scores, lower and upper ranks of some rows at a time."""
     for begin in range(0, rows.size, size):
         part = rows[begin : begin + size]
         yield part["score"].copy(), part["lower"].astype(int), part["upper"].astype(int)
 
 
-def count_answers(model: TableModel, rows: NDArray[Any]) -> NDArray[np.int64]:
+def count_answers(model: TableModel, rows: Scores) -> NDArray[np.int64]:
     """Every combination of lower, upper and predicted rank, and how often it occurs, (4, n)."""
-    shape = (len(model.classes_) + 1,) * 3
-    found: Counter[int] = Counter()
-    for score, lower, upper in chunks(rows, CHUNK):
-        codes = np.ravel_multi_index((lower, upper, model.calibration.predict(score)), shape)
-        values, counts = np.unique(codes, return_counts=True)
-        found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-    return np.array([*np.unravel_index(sorted(found), shape), [found[c] for c in sorted(found)]])
-
-
-def records(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Columns as rows of plain values.
-
-    >>> records({"grade": ["low", "high"], "rows": np.array([3, 5])})
-    [{'grade': 'low', 'rows': 3}, {'grade': 'high', 'rows': 5}]
-    """
-    values = (v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values())
-    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+    ranks = ["lower", "upper", "rank"]
+    parts = [
+        pl.DataFrame([lower, upper, model.calibration.predict(score)], ranks).group_by(ranks).len()
+        for score, lower, upper in chunks(rows, CHUNK)
+    ]
+    return pl.concat(parts).group_by(ranks).sum().sort(ranks).cast(pl.Int64()).to_numpy().T
 
 
 def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str, Any]]:
@@ -170,12 +139,11 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
     cells = {"mae": abs(error), "too_low": error < 0, "right": error == 0, "too_high": error > 0}
     columns = {"grade": classes, "rows": rows}
     for name, counted in cells.items():
-        means = (confusion * counted).sum(axis=1) / np.maximum(rows, 1)
-        columns[name] = np.where(rows > 0, means, None)
-    return records(columns)
+        columns[name] = (confusion * counted).sum(axis=1) / np.where(rows > 0, rows, np.nan)
+    return pl.DataFrame(columns).fill_nan(None).to_dicts()
 
 
-def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[str, Any]:
+def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     """Scores of probabilities, and the coverage of ranges at every calibrated level.
 
     If a label is a range, the true grade is unknown. "Expected" values then weight each grade of
@@ -204,21 +172,21 @@ def measure_probabilities(calibration: Calibration, rows: NDArray[Any]) -> dict[
     return {
         "rps": float(scores[0]) / rows.size,
         "log_score": float(scores[1]) / rows.size,
-        "ranges": records(
+        "ranges": pl.DataFrame(
             {
                 "coverage": levels,
                 "contains": contains,
                 "expected": expected,
                 "meets": meets,
                 "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
-                "widths": widths,
+                "widths": widths.tolist(),
             }
-        ),
-        "reliability": records({"count": bins.counts, **bins.means._asdict()}),
+        ).to_dicts(),
+        "reliability": pl.DataFrame({"count": bins.counts, **bins.means._asdict()}).to_dicts(),
     }
 
 
-def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> NDArray[np.float64]:
+def measure_queries(rows: Scores, starts: list[int], n_classes: int) -> Floats:
     """NDCG of every query at each cut, (3, n); rows labelled by a range are ignored."""
     bounds, n_queries, found = np.array([*starts, rows.size]), len(starts), []
     for queries in np.array_split(np.arange(n_queries), min(n_queries, 1 + rows.size // CHUNK)):
@@ -230,7 +198,7 @@ def measure_queries(rows: NDArray[Any], starts: list[int], n_classes: int) -> ND
     return np.concatenate(found, axis=1)
 
 
-def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
+def summarise_queries(found: Floats) -> Summary:
     """Mean NDCG at each cut over the queries with a relevant row, and their number.
 
     A row is relevant if its grade is not the lowest. NDCG is None without such a query.
@@ -245,12 +213,8 @@ def summarise_queries(found: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def summarise(
-    job: EvaluateJob,
-    model: TableModel,
-    reader: RowReader,
-    rows: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
-) -> dict[str, Any]:
+    job: EvaluateJob, model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None
+) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
     lower, upper, rank, counts = count_answers(model, rows)
@@ -258,7 +222,7 @@ def summarise(
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
     best = best_probabilities(lower, upper, counts, len(classes))
-    probabilities = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    probabilities = measure_probabilities(model.calibration, rows)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
     notes += [*model.encoder.unseen_notes(), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
@@ -279,7 +243,7 @@ def summarise(
         "classes": classes,
         "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
         **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": probabilities,
+        "probabilities": {"best_constant": best, **probabilities},
         "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
@@ -317,7 +281,7 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
 
 
-def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+def measures(summary: Summary) -> list[tuple[str, ...]]:
     """Title, value, best constant, rows and meaning of every measure."""
     chances, queries = summary["probabilities"], summary["ndcg"] or {}
     values, constants = summary | chances | queries, dict(summary["best_constant"])
@@ -328,18 +292,19 @@ def measures(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
         over |= dict.fromkeys(queries, f"{counted:,} queries")
-    rows: list[tuple[str, ...]] = []
-    for name in [name for name in MEASURES if name in values]:
-        constant = "–"
-        if best := constants.get(name):
-            grade = "any grade" if best["grade"] is None else f"always {best['grade']}"
-            constant = f"{number(best['value'])} ({grade})"
-        title, meaning = MEASURES[name]
-        rows.append((title, number(values[name]), constant, over[name], meaning))
-    return rows
+    best = dict.fromkeys(MEASURES, "–")
+    for name, constant in constants.items():
+        if constant is not None:
+            grade = "any grade" if constant["grade"] is None else f"always {constant['grade']}"
+            best[name] = f"{number(constant['value'])} ({grade})"
+    return [
+        (title, number(values[name]), best[name], over[name], meaning)
+        for name, (title, meaning) in MEASURES.items()
+        if name in values
+    ]
 
 
-def verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: Summary) -> str:
     """A sentence on whether the model beats a constant prediction."""
     constant = summary["best_constant"]["mae"]
     return compared(summary["mae"], constant["value"], constant["grade"])
@@ -363,7 +328,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def range_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of a table of ranges; one share is enough for exact labels."""
     shares = {"contains": "contains the label"}
     if summary["range_rows"]:
@@ -375,6 +340,15 @@ def range_table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return ["coverage", *shares.values(), "mean width"], rows
 
 
+def shown_range(ranges: list[dict[str, Any]]) -> Summary:
+    """The ranges of 90 %, or of the nearest coverage that was calibrated.
+
+    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
+    {'coverage': 0.95}
+    """
+    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
+
+
 def describe_files(files: list[str]) -> str:
     """A short description of the files.
 
@@ -382,11 +356,10 @@ def describe_files(files: list[str]) -> str:
     ('standard input', 'a.csv and 2 more files')
     """
     first = "standard input" if files[0] == "-" else files[0]
-    more = len(files) - 1
-    return first if not more else f"{first} and {more} more file{'s' if more > 1 else ''}"
+    return first if len(files) == 1 else f"{first} and {plural(len(files) - 1, 'more file')}"
 
 
-def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
+def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
     """Measure how well a model grades the rows of files.
 
     Parameters
@@ -400,8 +373,8 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
     -------
     dict
         Plain values: rows, measures, the best constant prediction for each, the quality of
-        probabilities and ranges (None for a model without them), the confusion matrix (one row
-        per true grade), NDCG of queries. All numbers are finite.
+        probabilities and ranges, the confusion matrix (one row per true grade), NDCG of queries.
+        All numbers are finite.
 
     Examples
     --------
@@ -422,11 +395,12 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> dict[str, Any]:
         import matplotlib as mpl  # noqa: F401 - fail early
 
         inputs = [job.model, *expand(job.files)]
-        check_output(job.page, (".html", ".htm"), inputs, "a page", is_page, job.overwrite)
+        check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():
-            reader = open_labelled(job, model, pipe)
+            reader = open_for(model, job, job.on_bad_row, pipe)
+            name_labels(reader, job, job.group)
             clock = Clock()
             rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)

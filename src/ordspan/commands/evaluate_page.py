@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import escape
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordspan.commands.evaluate import (
+    Scores,
+    Summary,
     describe_files,
     measures,
     number,
     percent,
     range_table,
+    shown_range,
     verdict,
 )
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
+from ordspan.core.state import Floats
 from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
@@ -42,8 +44,6 @@ LOOK: dict[Any, Any] = {
 N_WEIGHTS = 20
 FEW_ROWS = 200  # of fewer rows the margins say too little
 BIN = ("count", "predicted", "observed", "at_least", "at_most")
-SHOWN = 0.9
-"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 
 ALT = {
     "scores": "Latent score by true grade, with thresholds",
@@ -58,15 +58,10 @@ ALT = {
 """What each figure of the page shows."""
 
 
-def page_text(
-    summary: dict[str, Any],
-    model: TableModel,
-    sample: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
-) -> str:
+def page_text(summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None) -> str:
     """The page of an evaluation, with a sample of its rows in the plots."""
     names = axis_names(summary["classes"])
-    drawn = draw_figures(summary, names, model, sample, ndcgs)
+    drawn = draw_figures(summary, model, sample, ndcgs)
     weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
     heads, ranges = range_table(summary)
     texts = {
@@ -82,7 +77,7 @@ def page_text(
     markup = {name: escape(text) for name, text in texts.items()} | {
         "notes": "".join(f'<p class="note">Note: {escape(n)}.</p>\n' for n in summary["notes"]),
         "cards": "".join(cards(summary)),
-        "grades": "".join(table_row(row) for row in grade_rows(summary)),
+        "grades": "".join(map(grade_row, summary["by_grade"])),
         "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
         "weights": "".join(table_row([w["feature"], number(w["weight"])]) for w in weights),
@@ -94,17 +89,14 @@ def page_text(
 
 
 def draw_figures(
-    summary: dict[str, Any],
-    names: list[str],
-    model: TableModel,
-    sample: NDArray[Any],
-    ndcgs: NDArray[np.float64] | None,
+    summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    thresholds, found, drawn = np.array(summary["thresholds"]), summary["probabilities"], {}
+    thresholds, names = np.array(summary["thresholds"]), axis_names(summary["classes"])
+    found, drawn = summary["probabilities"], dict[str, str]()
 
     def add(name: str, height: float, draw: Callable[..., Any], *values: Any) -> None:
         drawn[name] = ""
@@ -128,23 +120,13 @@ def draw_figures(
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
         right = distance(model.calibration.predict(score), lower, upper) == 0
         add("margins", 3.5, panels.accuracy_by_margin, margin, right)
-    if found is not None:
-        bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
-        add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
-        add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
-        add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
+    bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
+    add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
+    add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
+    add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
-
-
-def shown_range(ranges: list[dict[str, Any]]) -> dict[str, Any]:
-    """The ranges of 90 %, or of the nearest coverage that was calibrated.
-
-    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
-    {'coverage': 0.95}
-    """
-    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
 
 
 def axis_names(classes: list[Any]) -> list[str]:
@@ -158,7 +140,7 @@ def axis_names(classes: list[Any]) -> list[str]:
     return cut if len(set(cut)) == len(cut) else whole
 
 
-def lead(summary: dict[str, Any]) -> str:
+def lead(summary: Summary) -> str:
     """The result in one or two sentences."""
     files = describe_files([Path(path).name for path in summary["files"]])
     text = (
@@ -173,7 +155,7 @@ def lead(summary: dict[str, Any]) -> str:
     return text
 
 
-def cards(summary: dict[str, Any]) -> Iterator[str]:
+def cards(summary: Summary) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
     rows = measures(summary)
     shown = shown_range(summary["probabilities"]["ranges"])
@@ -192,32 +174,31 @@ def cards(summary: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def grade_rows(summary: dict[str, Any]) -> Iterator[list[str]]:
-    """Rows, mean error and shares of every true grade that occurs."""
-    for row in filter(itemgetter("rows"), summary["by_grade"]):
-        shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
-        yield [str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares]
+def grade_row(row: dict[str, Any]) -> str:
+    """Rows, mean error and shares of a true grade, if it occurs."""
+    if not row["rows"]:
+        return ""
+    shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
+    return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
 
 
-def how_made(summary: dict[str, Any], n_drawn: int) -> dict[str, Any]:
+def how_made(summary: Summary, n_drawn: int) -> dict[str, Any]:
     """Model, files, rows and versions behind the numbers of the page."""
     import ordspan
 
-    label = summary["labels"]
-    ends = [f"{end} {label[end]}" for end in ("lower", "upper") if label[end]]
-    made = {
+    labels = summary["labels"]
+    ends = [f"{end} {labels[end]}" for end in ("lower", "upper") if labels[end]]
+    skipped = [f"{summary['skipped']:,}", *summary["skipped_examples"][:1]]
+    return {
         "Model": summary["model"],
         "Files": ", ".join(summary["files"]),
-        "Labels": label["label"] or ", ".join([*ends, *label["ratings"]]),
+        "Labels": labels["label"] or ", ".join([*ends, *labels["ratings"]]),
         "Queries": summary["group"] or "none",
         "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
         f"{summary['range_rows']:,} with a range",
-        "Rows skipped": f"{summary['skipped']:,}",
+        "Rows skipped": ", such as ".join(skipped),
         "Rows without a label": f"{summary['unlabelled_rows']:,}",
         "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
         "Rows in the plots": f"{n_drawn:,}",
         "ordspan": ordspan.__version__,
     }
-    if summary["skipped"]:
-        made["Rows skipped"] += f", such as {summary['skipped_examples'][0]}"
-    return made

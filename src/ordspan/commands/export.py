@@ -45,21 +45,18 @@ class Graph:
     """Nodes, constants, inputs and outputs so far."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.inputs: list[Any] = []
-        self.outputs: list[Any] = []
+        self.proto = onnx.GraphProto(name="ordspan")
 
     def add(self, operator: str, *values: Any, result: str = "", **attributes: Any) -> str:
         """Add an operator on results, by name, and constants; returns the name of its result."""
         names = [value if isinstance(value, str) else self._constant(value) for value in values]
-        name = result or f"{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, names, [name], name=name, **attributes))
+        name = result or f"{operator.lower()}{len(self.proto.node)}"
+        self.proto.node.append(helper.make_node(operator, names, [name], name=name, **attributes))
         return name
 
     def _constant(self, values: Any) -> str:
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        name = f"constant{len(self.proto.initializer)}"
+        self.proto.initializer.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def count(self, conditions: str) -> str:
@@ -69,15 +66,12 @@ class Graph:
 
     def take(self, name: str, element: int, width: int) -> None:
         """Declare an input of so many columns."""
-        self.inputs.append(helper.make_tensor_value_info(name, element, ["n", width]))
+        self.proto.input.append(helper.make_tensor_value_info(name, element, ["n", width]))
 
-    def give(
-        self, name: str, element: int, width: int | None, *node: Any, **attributes: Any
-    ) -> None:
-        """Add an operator whose result is an output, of one column or of so many."""
-        shape: Any = ["n"] if width is None else ["n", width]
-        self.outputs.append(helper.make_tensor_value_info(name, element, shape))
-        self.add(*node, result=name, **attributes)
+    def give(self, name: str, element: int, shape: list[Any], *node: Any, **how: Any) -> None:
+        """Add an operator whose result is an output."""
+        self.proto.output.append(helper.make_tensor_value_info(name, element, shape))
+        self.add(*node, result=name, **how)
 
 
 def export(job: ExportJob) -> dict[str, Any]:
@@ -91,7 +85,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = check_output(job.out, (ENDING,), [job.model], "a graph", is_graph, job.overwrite)
+    path = check_output(job.out, [job.model], "a graph", is_graph, job.overwrite, (ENDING,))
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
@@ -166,11 +160,11 @@ def to_onnx(model: Any, element: int) -> Any:
         graph.take("words", TensorProto.STRING, len(recipe.words))
     score = _score(graph, estimator.coef_, recipe, scaled, fill)
     thresholds = getattr(estimator, "thresholds_", None)
-    _grade(graph, score, estimator.classes_, thresholds, calibration, element)
+    _grade(graph, score, estimator, calibration, element)
     opsets = [helper.make_opsetid("", OPSET)]
     opsets += [helper.make_opsetid(ML, ML_OPSET)] if recipe.words else []
     made = helper.make_model(
-        helper.make_graph(graph.nodes, "ordspan", graph.inputs, graph.outputs, graph.constants),
+        graph.proto,
         opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="ordspan",
@@ -226,16 +220,11 @@ def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats
     return reduce(partial(graph.add, "Add"), terms)
 
 
-def _grade(
-    graph: Graph,
-    score: str,
-    classes: NDArray[Any],
-    thresholds: Floats | None,
-    calibration: Calibration | None,
-    element: int,
-) -> None:
+def _grade(graph: Graph, score: str, estimator: Any, calibration: Any, element: int) -> None:
     """Add all outputs: those of the score, and with a calibration probabilities and ranges."""
-    grades = _plain_classes(classes)
+    classes, thresholds = estimator.classes_, getattr(estimator, "thresholds_", None)
+    # in the widest type of their kind
+    grades = np.array(classes.tolist(), None if classes.dtype.kind in "biuf" else object)
     kind = helper.np_dtype_to_tensor_dtype(grades.dtype)
     if calibration is not None:
         # how far every cut lies above a score, (n, K - 1), in log-odds
@@ -245,19 +234,19 @@ def _grade(
         index = graph.add("ArgMax", score, axis=1, keepdims=0)
     else:
         index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
-    graph.give("rank", TensorProto.INT64, None, "Add", index, 1)
-    graph.give("prediction", kind, None, "Gather", grades, index)
+    graph.give("rank", TensorProto.INT64, ["n"], "Add", index, 1)
+    graph.give("prediction", kind, ["n"], "Gather", grades, index)
     if thresholds is None:
-        graph.give("score", element, grades.size, "Cast", score, to=element)
+        graph.give("score", element, ["n", grades.size], "Cast", score, to=element)
     else:
         one = graph.add("Squeeze", score, [1])
-        graph.give("score", element, None, "Cast", one, to=element)
+        graph.give("score", element, ["n"], "Cast", one, to=element)
     if calibration is not None:
         chances = _probabilities(graph, away, calibration)
-        graph.give("probabilities", element, grades.size, "Cast", chances, to=element)
+        graph.give("probabilities", element, ["n", grades.size], "Cast", chances, to=element)
         ends = _range_ends(graph, score, index, calibration)
         for name, end in zip(("lower", "upper"), ends, strict=True):
-            graph.give(name, kind, calibration.coverages.size, "Gather", grades, end)
+            graph.give(name, kind, ["n", calibration.coverages.size], "Gather", grades, end)
 
 
 def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
@@ -284,10 +273,3 @@ def _range_ends(graph: Graph, score: str, index: str, calibration: Calibration) 
     last = graph.count(graph.add("LessOrEqual", away, reach))
     index = graph.add("Unsqueeze", index, [1])
     return graph.add("Min", first, index), graph.add("Max", last, index)
-
-
-def _plain_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    """Grades in the widest type of their kind: whole numbers, numbers or words."""
-    widest = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
-    kind = classes.dtype.kind
-    return classes.astype(widest[kind]) if kind in widest else classes.astype(str).astype(object)

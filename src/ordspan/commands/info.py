@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.commands.continuing import TrainProgress
 from ordspan.commands.jobs import InfoJob
 from ordspan.commands.models import ranker_and_calibration, read_model
+from ordspan.commands.train import TrainProgress
 from ordspan.learners import Calibration
 from ordspan.models.file import CheckpointNote, Rounds
 from ordspan.models.table import TableModel
@@ -34,10 +34,9 @@ def info(job: InfoJob) -> dict[str, Any]:
     header, model = read_model(job.model)
     estimator, calibration = ranker_and_calibration(model)
     # not all estimators have thresholds or support vectors, or count updates
-    thresholds = getattr(estimator, "thresholds_", None)
+    thresholds, support = (getattr(estimator, n, None) for n in ("thresholds_", "dual_coef_"))
     if calibration is not None:
         thresholds = calibration.medians
-    support = getattr(estimator, "dual_coef_", None)
     parameters = {n: getattr(v, "values", v) for n, v in header.parameters.items()}
     parameters.pop("classes", None)
     return {
@@ -54,9 +53,9 @@ def info(job: InfoJob) -> dict[str, Any]:
         "updates": getattr(estimator, "n_updates_", None),
         "support_vectors": None if support is None else int(support.size),
         "fitted": {name.rstrip("_"): value for name, value in header.fitted.items()},
-        "calibration": describe_calibration(calibration),
+        "calibration": None if calibration is None else describe_calibration(calibration),
         "weights": largest_weights(model, estimator, job.top),
-        "columns": describe_columns(model),
+        "columns": describe_columns(model) if isinstance(model, TableModel) else None,
         "training": getattr(model, "training", None),
         "checkpoint": describe_checkpoint(model, header.checkpoint, job.model),
     }
@@ -67,26 +66,20 @@ def finite(values: NDArray[np.float64]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def describe_calibration(calibration: Calibration | None) -> dict[str, Any] | None:
-    """How scores become probabilities and ranges; None without calibration.
+def describe_calibration(calibration: Calibration) -> dict[str, Any]:
+    """How scores become probabilities and ranges.
 
     P(y <= k) is the logistic function of ``cuts[k] - slope * score``. A range contains all grades
     within the reach of the score; with an infinite reach, None, it contains every grade.
     """
-    if calibration is None:
-        return None
+    reaches = zip(calibration.coverages.tolist(), finite(calibration.reach), strict=True)
     return {
         "rows": calibration.n_rows,
         "labels": calibration.labels,
         "slope": calibration.slope,
         "cuts": calibration.cuts.tolist(),
         "reach_unit": calibration.reach_unit,
-        "ranges": [
-            {"coverage": coverage, "reach": reach}
-            for coverage, reach in zip(
-                calibration.coverages.tolist(), finite(calibration.reach), strict=True
-            )
-        ],
+        "ranges": [{"coverage": coverage, "reach": reach} for coverage, reach in reaches],
     }
 
 
@@ -118,10 +111,8 @@ def largest_weights(model: Any, estimator: Any, top: int) -> list[dict[str, Any]
     return rows
 
 
-def describe_columns(model: Any) -> dict[str, Any] | None:
+def describe_columns(model: TableModel) -> dict[str, Any]:
     """Columns of a model that ``ordspan train`` wrote."""
-    if not isinstance(model, TableModel):
-        return None
     words, sentences = dict(model.recipe.words), list(dict(model.recipe.sentences))
     named = {"label": model.columns.names(), "words": words, "sentences": sentences}
     return asdict(model.recipe) | named

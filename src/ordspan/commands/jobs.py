@@ -427,8 +427,7 @@ class TrainJob(LabelledJob):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.parameters  # raises if one is not of this learner
-        self._find_bands()
+        _ = self.parameters, self.grades  # raises if one is not of this learner, or does not fit
         passes, resume = hint("passes=", "--passes"), hint("resume=", "--resume")
         again = (self.passes or 1) > 1 or self.resume
         if self.is_pipe and (again or self.shuffle or self.hold_out):
@@ -439,26 +438,23 @@ class TrainJob(LabelledJob):
         if self.learner == "svm" and again:
             raise ValueError(f"the learner svm is fitted in one step; leave out {passes}, {resume}")
 
-    def _find_bands(self) -> None:
-        """Set the grades to the bands between given edges, if there are any."""
-        edges = self.cut if self.edges is None else self.edges
-        if self.cut is not None and (self.edges is not None or self.brackets):
+    @property
+    def grades(self) -> Any:
+        """The grades, given or the bands between given edges; None if they are to be found."""
+        n_ways = sum(way is not None for way in (self.classes, self.edges, self.cut))
+        if n_ways > 1 or (self.brackets and self.cut is not None):
             raise ValueError(
-                f"give either {hint('cut=', '--cut')}, or brackets= and edges= "
-                "(--brackets, --edges)"
+                f"give only one of {hint('classes=', '--grades')}, brackets= and edges= "
+                f"(--brackets, --edges), and {hint('cut=', '--cut')}"
             )
         if self.parts == 1:
             raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
+        edges = self.cut if self.edges is None else self.edges
         if edges is None or self.parts:
-            return
+            return self.classes
         from ordspan.labels.amounts import band_names, check_edges
 
-        names = band_names(check_edges(edges))
-        if self.classes is not None and self.classes != names:
-            raise ValueError(
-                f"give either {hint('classes=', '--grades')}, or edges= or cut= (--edges, --cut)"
-            )
-        object.__setattr__(self, "classes", names)
+        return band_names(check_edges(edges))
 
     @property
     def parts(self) -> int:

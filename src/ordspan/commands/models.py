@@ -1,7 +1,8 @@
-"""Read model files, and open data files for a model."""
+"""Model files: read, not lost by accident, continued; and data files opened for a model."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
+from ordspan.commands.outputs import OVERWRITE, check_output
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
-from ordspan.models.file import Header, from_bytes
+from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import (
     check_columns,
@@ -24,11 +27,13 @@ from ordspan.tables.files import (
 )
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
-from ordspan.tables.rows import LABEL, BadRows, FileError
+from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
+RESUME = hint("resume=True", "--resume")
+FIXED = "svmlight rows start with their grade, perhaps followed by a qid"
 
 
 def read_model(path: str | Path) -> tuple[Header, Any]:
@@ -67,49 +72,60 @@ def read_table_model(path: str | Path) -> TableModel:
     return model
 
 
-def open_for(model: TableModel, job: FileJob, bad: BadRows, pipe: Any) -> RowReader:
+def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowReader:
     """A reader of the files of a job on a model.
 
     Codes for no answer, the sheet and the row of its header are those of the training, and so is
     the encoding, unless a file is UTF-8; how a file is written is given or found again.
     """
-    files, then, given = expand(job.files), model.options, job.options
+    files, then, given, recipe = expand(job.files), model.options, job.options, model.recipe
     encoding = None if any(map(is_utf8, files)) else then.encoding
     options = replace(
         given,
-        zero_based=model.recipe.zero_based,
-        n_features=model.recipe.n_sparse,
+        zero_based=recipe.zero_based,
+        n_features=recipe.n_sparse,
         na=tuple(dict.fromkeys((*then.na, *given.na))),
         sheet=given.sheet or then.sheet,
         header_row=given.header_row or then.header_row,
         encoding=given.encoding or encoding,
     )
-    check_index_base(files, model.recipe, options)
+    check_index_base(files, recipe, options)
+    if is_svmlight(files[0], options) and not recipe.n_sparse:
+        raise FileError(
+            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+            f"columns such as {recipe.columns[0]!r}"
+        )
     found: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
-    return RowReader(files, options, model.columns, bad, pipe=pipe, **found)
+    return RowReader(files, options, model.columns, BadRows(policy), pipe=pipe, **found)
 
 
-def name_labels(reader: RowReader, job: LabelledJob) -> None:
-    """Read labels from the columns that the job names; by default, from those of the training."""
-    given = job.label_columns
+def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
+    """Read labels and queries from the columns named; by default, labels as in training."""
+    given, first, recipe = job.label_columns, reader.first, reader.recipe
+    if first.sparse:
+        if {*given.names(), group} - {None, LABEL, GROUP}:
+            raise ValueError(f"{first.path}: {FIXED}; leave out the columns of labels and queries")
+        reader.columns, reader.group = LabelColumns(LABEL), GROUP
+        return
     if given.names():
         reader.columns = given
-    elif not (reader.recipe.n_sparse or reader.first.sparse):
+    elif not recipe.n_sparse:
         name = hint("label=", "--label COLUMN")
         why = f", which held the label in training (name it here with {name}, or the two columns "
-        why += "of ranges)"
-        check_columns(reader.files[0], reader.first.names, reader.columns.names(), why)
+        check_columns(first.path, first.names, reader.columns.names(), why + "of ranges)")
+    if group is not None and not recipe.n_sparse:
+        check_columns(first.path, first.names, [group])
+    reader.group = group
 
 
 def labels_to_learn(job: TrainJob) -> LabelColumns:
     """The columns of the labels of a training that does not continue a model."""
-    columns = job.label_columns
-    files = expand(job.files)
+    columns, files = job.label_columns, expand(job.files)
     sizes_of(files)  # raises if a file is missing
-    sparse = is_svmlight(files[0], job.options)
-    if sparse and columns.names() not in ([], [LABEL]):
-        raise ValueError(f"{job.files[0]}: svmlight rows start with their grade; leave out --label")
-    if not columns.names() and not sparse:
+    if is_svmlight(files[0], job.options):
+        if columns.names() not in ([], [LABEL]):
+            raise ValueError(f"{files[0]}: {FIXED}; leave out --label")
+    elif not columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
         raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
     return columns
@@ -132,3 +148,70 @@ def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
         f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it has "
         "not learned"
     ]
+
+
+def is_model(path: Path) -> bool:
+    """Whether ordspan wrote a file as a model, perhaps in another version."""
+    with path.open("rb") as file:
+        return b'"__metadata__":{"ordspan":' in file.read(100)
+
+
+def check_replaced_model(path: Path, job: TrainJob) -> bool:
+    """Raise if a model or a checkpoint would be lost.
+
+    Returns whether training goes on from the checkpoint that it will replace. That is refused for
+    files: a resumed run would no longer find the model it started from.
+    """
+    checkpoint, start = path.with_name(path.name + ENDING), Path(job.start or "")
+    check_output(checkpoint, (), "a model", is_model, overwrite=True)
+    own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
+    if own and not job.is_pipe:
+        raise FileError(
+            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
+            "output path"
+        )
+    if job.overwrite or job.resume:
+        return own
+    if checkpoint.exists() and not own:
+        others = f"{start_hint(checkpoint)} and another output path"
+        ways = start_hint(checkpoint) if job.is_pipe else f"{RESUME}, or for other rows {others},"
+        raise FileError(
+            f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
+            "starts over"
+        )
+    if path.exists():
+        raise FileError(
+            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
+            "output path continues training it"
+        )
+    return own
+
+
+def start_hint(path: Path | None) -> str:
+    """How to continue a model or a checkpoint."""
+    return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
+
+
+def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
+    """The model to continue from, and a reader of files that ignores columns it does not know."""
+    base = read_table_model(str(job.start))
+    if base.kind == ESTIMATORS[SVM]:
+        raise FileError(
+            f"{job.start} holds an OrdinalSVM, which is fitted in one step and cannot be "
+            "continued; retrain it on all rows, or start with the learner pa"
+        )
+    reader = open_for(base, job, job.on_bad_row, pipe)
+    name_labels(reader, job)
+    reader.left_out = left_out = base.training["left_out"]
+    known = {*base.recipe.columns, *reader.columns.names(), *base.columns.names(), *left_out}
+    new = [name for name in reader.first.names if name not in known]
+    if new and not base.recipe.n_sparse:
+        names = ", ".join(map(repr, new[:8]))
+        reader.notes.append(f"{job.start} does not know {names}, which it does not learn from")
+    # what a pipe taught about the scale goes on with the next pipe
+    reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
+    if job.is_pipe:
+        reader.notes += reader.first.notes
+    else:
+        reader.find_order()
+    return base, reader

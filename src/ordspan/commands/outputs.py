@@ -6,27 +6,26 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import polars as pl
 
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.tables.files import FileOptions, open_file
 from ordspan.tables.rows import FileError
-from ordspan.tables.text import STDIN
 from ordspan.wording import as_text, hint
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    Tables = Iterable[pl.DataFrame]
-    """Rows in chunks; all have the columns of the first."""
-
+Tables = Iterable[pl.DataFrame]
+"""Rows in chunks; all have the columns of the first."""
 STDOUT = "-"
+OVERWRITE = hint("overwrite=True", "--overwrite")
 MAX_SHEET_ROWS, MAX_CELL, MAX_EXACT = 1_048_576, 32_767, 1 << 53
 """Of Excel: rows of a sheet, characters of a cell, and the largest number with all its digits."""
 AS_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
@@ -53,22 +52,13 @@ def write_json(file: IO[bytes], tables: Tables) -> None:
 
 def write_parquet(file: IO[bytes], tables: Tables) -> None:
     """Write a Parquet file with a row group for each table."""
-    import polars as pl
     from pyarrow import parquet
 
-    writer: Any = None
-    try:
-        for table in tables:
-            rows = table.to_arrow(compat_level=pl.CompatLevel.oldest())
-            writer = writer or parquet.ParquetWriter(file, rows.schema, store_schema=False)
-            writer.write_table(rows)
-        writer.close()
-    except BaseException:
-        if writer is not None:  # it would otherwise write when it is garbage collected
-            with suppress(Exception):
-                writer.close()
-            writer.is_open = False
-        raise
+    rows = (table.to_arrow(compat_level=pl.CompatLevel.oldest()) for table in tables)
+    first = next(rows)
+    with parquet.ParquetWriter(file, first.schema, store_schema=False) as writer:
+        for chunk in chain([first], rows):
+            writer.write_table(chunk)
 
 
 def write_excel(file: IO[bytes], tables: Tables) -> None:
@@ -156,7 +146,7 @@ def write_tables(
                 sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
         return
     ours = partial(has_columns, names=columns)
-    path = check_output(out, WRITERS, inputs, "a table", ours, overwrite)
+    path = check_output(out, inputs, "a table", ours, overwrite, WRITERS)
     with report_full_disk(out), opened_atomically(path) as file:
         WRITERS[path.suffix.lower()](file, tables)
 
@@ -169,43 +159,38 @@ def has_columns(path: Path, names: Iterable[str]) -> bool:
         return False
 
 
-def check_place(out: str | Path, inputs: Iterable[str], clash: str) -> None:
-    """Raise if no file can be written here, or, as ``clash`` says, if it would be an input."""
-    path = Path(out)
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if path.is_dir():
-        raise FileError(f"{out} is a folder; give the name of a file")
-    check_can_write(path)
-    if path.exists() and not path.is_file():
-        raise FileError(f"{out} is not a regular file; give the name of a file")
-    for name in inputs:
-        if name != STDIN and path.exists() and Path(name).exists() and path.samefile(name):
-            raise FileError(f"{out} {clash}")
-
-
 def check_output(
-    out: str, endings: Iterable[str], inputs: Iterable[str], what: str, ours: Any, overwrite: bool
+    out: str | Path,
+    inputs: Iterable[str],
+    what: str,
+    ours: Callable[[Path], bool],
+    overwrite: bool,
+    endings: Iterable[str] = (),
 ) -> Path:
-    """The path of a file to write, after checking its ending, its place and what it replaces."""
+    """The path of a file to write, after checking its ending, its place and what it replaces.
+
+    Only what ordspan wrote, as ``ours`` tells, is replaced, and only if it may be.
+    """
     path = Path(out)
-    if path.suffix.lower() not in endings:
+    if endings and path.suffix.lower() not in endings:
         choices = " or ".join(endings)
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {choices}")
-    check_place(out, inputs, "is an input of this command; write to another file")
-    check_replaced(path, what, ours, overwrite)
-    return path
-
-
-def check_replaced(path: Path, what: str, ours: Callable[[Path], bool], overwrite: bool) -> None:
-    """Refuse to replace a file, unless ordspan wrote it and it may be overwritten."""
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
+    if os.path.isdir(path):  # False if its name is too long, which is told below
+        raise FileError(f"{path} is a folder; give the name of a file")
+    check_can_write(path)
     if not path.exists():
-        return
+        return path
+    if not path.is_file():
+        raise FileError(f"{path} is not a regular file; give the name of a file")
+    if any(Path(name).exists() and path.samefile(name) for name in inputs):
+        raise FileError(f"{path} is an input of this command; write to another file")
     if not ours(path):
         raise FileError(f"{path} is not {what} that ordspan wrote; choose another name")
     if not overwrite:
-        replace = hint("overwrite=True", "--overwrite")
-        raise FileError(f"{path} already exists: {replace} replaces it")
+        raise FileError(f"{path} already exists: {OVERWRITE} replaces it")
+    return path
 
 
 @contextmanager

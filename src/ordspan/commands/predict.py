@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from ordspan.clock import Clock
 from ordspan.commands.jobs import PredictJob, Report, no_report
@@ -16,11 +18,8 @@ from ordspan.models.table import Answer, TableModel, scored
 from ordspan.tables.files import check_columns
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader
-from ordspan.tables.rows import KEEP, REFUSE, BadRows, Batch, FileError
+from ordspan.tables.rows import KEEP, REFUSE, Batch, FileError
 from ordspan.wording import hint
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ADDED = ("prediction", "rank", "score", "margin")
 """Columns of a prediction, before a range, probabilities and the reason."""
@@ -73,10 +72,17 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
 
         def tables() -> Iterator[pl.DataFrame]:
             nonlocal rows
-            for table, share in stop.between(answer_tables(job, model, reader, names)):
+            schema = None
+            for batch, answer in stop.between(scored(model, reader.batches(), job.coverage)):
+                table = answers(job, model, names, batch, answer)
+                if table.schema != (schema := schema or table.schema):
+                    raise FileError(
+                        f"{batch.path}: a kept column has another type than in the files before; "
+                        "predict the files one by one"
+                    )
                 yield table
                 rows += table.height
-                report(rows, None, share)
+                report(rows, None, batch.share)
             if rows == 0:
                 raise FileError(
                     f"{reader.files[0]}: no row to predict; does it contain only a header?"
@@ -84,17 +90,14 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
 
         inputs = [job.model, *reader.files]
         write_tables(job.out, tables(), ADDED, inputs, overwrite=job.overwrite)
+    notes = [*reader.file_notes, *trained_on(model, reader.files), *model.encoder.unseen_notes()]
     return {
         "out": job.out,
         "model": job.model,
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": [
-            *reader.file_notes,
-            *trained_on(model, reader.files),
-            *model.encoder.unseen_notes(),
-        ],
+        "notes": notes,
         "seconds": round(clock.seconds(), 3),
     }
 
@@ -118,47 +121,21 @@ def predicted_columns(job: PredictJob, model: TableModel) -> list[str]:
 
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict, which has all columns that the model and ``keep`` need."""
-    bad = BadRows(REFUSE if job.on_bad_row == "raise" else KEEP)
-    reader = open_for(model, job, bad, pipe)
+    reader = open_for(model, job, REFUSE if job.on_bad_row == "raise" else KEEP, pipe)
     first, keep = reader.first, hint("keep=", "--keep")
     first.patient = False  # predict rows of a pipe as they arrive
-    if not model.recipe.n_sparse:
-        needed = model.recipe.columns
-        check_columns(first.path, first.names, needed, f", which the model {job.model} needs")
+    needed = () if model.recipe.n_sparse else model.recipe.columns
+    check_columns(first.path, first.names, needed, f", which the model {job.model} needs")
     check_columns(first.path, first.names, job.keep, f", which {keep} asks for")
     reader.columns, reader.grades = LabelColumns(), None  # labels are not read
     reader.keep = tuple(dict.fromkeys(job.keep))
     return reader
 
 
-def answer_tables(
-    job: PredictJob, model: TableModel, reader: RowReader, names: list[str]
-) -> Iterator[tuple[pl.DataFrame, float | None]]:
-    """The tables to write, all with the schema of the first, and the share of the files read."""
-    import polars as pl
-
-    schema = None
-    for batch, answer in scored(model, reader.batches(), job.coverage):
-        table = answers(job, model, names, batch, answer)
-        schema = schema or table.schema
-        try:
-            cast = table.cast(schema)
-            if not cast.cast(table.schema).equals(table):
-                raise ValueError("some values do not fit into it")
-        except (pl.exceptions.PolarsError, ValueError) as error:
-            raise FileError(
-                f"{batch.path}: a kept column has another type than in the files before "
-                f"({error}); predict the files one by one"
-            ) from None
-        yield cast, batch.share
-
-
 def answers(
     job: PredictJob, model: TableModel, names: list[str], batch: Batch, answer: Answer
 ) -> pl.DataFrame:
     """The kept columns and the predictions."""
-    import polars as pl
-
     for name in job.keep:
         if name not in batch.table.columns:
             raise FileError(f"{batch.where(0)}: the rows from here on have no {name!r} to keep")

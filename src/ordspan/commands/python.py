@@ -13,17 +13,8 @@ from typing import Any, TypeVar
 from ordspan.wording import report_missing
 
 with report_missing():
+    from ordspan.commands import jobs
     from ordspan.commands.evaluate import evaluate
-    from ordspan.commands.jobs import (
-        REQUIRED,
-        EvaluateJob,
-        Job,
-        Option,
-        PredictJob,
-        TrainJob,
-        make_job,
-        options_of,
-    )
     from ordspan.commands.models import read_table_model
     from ordspan.commands.predict import predict
     from ordspan.commands.train import train
@@ -32,13 +23,13 @@ with report_missing():
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def with_options(kind: type[Job]) -> Callable[[F], F]:
+def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
     """Give a function of a job the options of the job as its parameters, with their words."""
-    about, parameters = options_of(kind), []
+    about, parameters = jobs.options_of(kind), []
     aliases: dict[str, str] = {}
     for name, one in about.items():
         how = Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY
-        default = Parameter.empty if one.default is REQUIRED else one.default
+        default = Parameter.empty if one.default is jobs.REQUIRED else one.default
         parameters.append(Parameter(name, how, default=default, annotation=one.kind))
         aliases |= {flag.lstrip("-").replace("-", "_"): name for flag in one.flags}
 
@@ -53,7 +44,7 @@ def with_options(kind: type[Job]) -> Callable[[F], F]:
                 close = get_close_matches(name, about, n=1)
                 meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(about)}"
                 raise TypeError(f"{run.__name__}() has no setting {name}=; {meant}")
-            return run(make_job(kind, plain.bind(*args, **given).arguments))
+            return run(jobs.make_job(kind, plain.bind(*args, **given).arguments))
 
         words = "\n".join(map(described, about.values()))
         function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
@@ -63,7 +54,7 @@ def with_options(kind: type[Job]) -> Callable[[F], F]:
     return decorate
 
 
-def described(about: Option) -> str:
+def described(about: jobs.Option) -> str:
     """An option in the style of numpydoc, with the words of the command line."""
     words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", about.help)
     kind = str(about.kind)
@@ -72,13 +63,13 @@ def described(about: Option) -> str:
     kind = next((name for part, name in names.items() if part in kind), plain)
     if about.words:
         kind = f"one of {', '.join(map(repr, about.words))}"
-    default = "" if about.default is REQUIRED else ", optional"
+    default = "" if about.default is jobs.REQUIRED else ", optional"
     text = fill(words, 96, initial_indent="    ", subsequent_indent="    ")
     return f"{about.name} : {kind}{default}\n{text}"
 
 
-@with_options(TrainJob)
-def train_files(job: TrainJob) -> TableModel:
+@with_options(jobs.TrainJob)
+def train_files(job: jobs.TrainJob) -> TableModel:
     """Train a model on files of any size and write it; the same as ``ordspan train``.
 
     With ``dask``, an address or a client, which is not closed. In a script, call it
@@ -110,8 +101,8 @@ def train_files(job: TrainJob) -> TableModel:
     return read_table_model(job.model)
 
 
-@with_options(PredictJob)
-def predict_files(job: PredictJob) -> dict[str, Any]:
+@with_options(jobs.PredictJob)
+def predict_files(job: jobs.PredictJob) -> dict[str, Any]:
     """Predict the rows of files of any size; the same as ``ordspan predict``.
 
     Parameters
@@ -136,8 +127,8 @@ def predict_files(job: PredictJob) -> dict[str, Any]:
     return predict(job)
 
 
-@with_options(EvaluateJob)
-def evaluate_files(job: EvaluateJob) -> dict[str, Any]:
+@with_options(jobs.EvaluateJob)
+def evaluate_files(job: jobs.EvaluateJob) -> dict[str, Any]:
     """Measure a model on files of any size; the same as ``ordspan evaluate``.
 
     Parameters

@@ -6,19 +6,18 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
-from ordspan.commands import continuing
+from ordspan.commands import models
 from ordspan.commands.jobs import Report, TrainJob, no_report
-from ordspan.commands.models import labels_to_learn
-from ordspan.commands.outputs import report_full_disk
+from ordspan.commands.outputs import OVERWRITE, check_output, report_full_disk
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
@@ -27,12 +26,12 @@ from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
 from ordspan.models.atomic import sole_writer, write_atomically
-from ordspan.models.file import ENDING, Checkpoint, to_bytes
+from ordspan.models.file import ENDING, Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
 from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
 from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging
-from ordspan.tables.rows import BEGINNING, BadRows, Cursor, FileError, check_memory
+from ordspan.tables.rows import BEGINNING, BadRows, Count, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint
 
@@ -46,9 +45,13 @@ FEW_ROWS = 50
 FEW, RARE = 100, 10_000
 """With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
 SENTENCE_PASSES = 10
+START_OVER = (
+    f"use the same settings and files, or start over with {OVERWRITE} and without {models.RESUME}"
+)
+"""What to do if a checkpoint belongs to another training."""
 TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
 """What the summary repeats of the record of a training."""
-SAMPLE_ROWS, CANDIDATES = 2000, 10
+SAMPLE_ROWS = 2000
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
 
@@ -69,9 +72,9 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    continuing.check_model_path(path, expand(job.files))
+    check_output(path, expand(job.files), "a model", models.is_model, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
-        continued = continuing.check_replaced_model(path, job)
+        continued = models.check_replaced_model(path, job)
         if job.dask is not None:
             from ordspan.commands.train_dask import train_on_dask
 
@@ -115,7 +118,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
     except (KeyboardInterrupt, Exception) as error:  # Polars raises one of its own
         pipe, path = run.job.is_pipe, run.checkpoint.path
         if progress.learned if pipe else isinstance(error, KeyboardInterrupt):
-            way = continuing.start_hint(path) if pipe else continuing.RESUME
+            way = models.start_hint(path) if pipe else models.RESUME
             note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
                 run.save_checkpoint()
@@ -199,26 +202,50 @@ def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]
     return passes, shuffle or (shuffle is None and (repeats or bool(reader.sorted_by))), notes
 
 
+@dataclass
+class TrainProgress:
+    """State of a run, as stored in a checkpoint."""
+
+    labels: list[list[Count]]  # that start at, end at, and are exactly each grade
+    bad: BadRows  # before the cursor
+    cursor: Cursor = BEGINNING
+    rows: Count = 0  # of this pass
+    loss: Count = 0  # sum of errors in this pass, each row predicted before it is learned
+    mae: list[float] = field(default_factory=list)  # of every finished pass
+    learned: Count = 0  # rows of all passes
+    good: Count = 0  # rows of the first pass, held-out ones too
+    unlabelled: Count = 0  # rows without a label before the cursor
+
+    @property
+    def running_mae(self) -> float:
+        """MAE of the current pass so far."""
+        return self.loss / max(1, self.rows)
+
+    def end_pass(self) -> None:
+        """Start counting the next pass."""
+        self.mae = [*self.mae, self.running_mae]
+        self.rows = self.loss = 0
+        self.cursor = Cursor(self.cursor.epoch + 1)
+
+
 class Run:
     """One training: where its rows come from, the model so far, and how far it has come."""
 
     model: TableModel
-    learned_rows: NDArray[np.int64]  # of the staged rows, like the two others
-    calibration_rows: NDArray[np.int64]
-    test_rows: NDArray[np.int64]
 
     def __init__(
         self, job: TrainJob, *, pipe: Any = None, words: Counter[str] | None = None
     ) -> None:
         self.base: TableModel | None = None
         if job.start is not None:
-            self.base, self.reader = continuing.open_continued(job, pipe)
+            self.base, self.reader = models.open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            how = (expand(job.files), job.options, labels_to_learn(job), BadRows(job.on_bad_row))
-            self.reader = RowReader(*how, pipe=pipe).find_columns(choice, job.classes, words)
+            labels, bad = models.labels_to_learn(job), BadRows(job.on_bad_row)
+            reader = RowReader(expand(job.files), job.options, labels, bad, pipe=pipe)
+            self.reader = reader.find_columns(choice, job.grades, words)
         assert self.reader.grades is not None
-        self.bad, self.classes = self.reader.bad, self.reader.grades.classes
+        self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
         self.passes, self.shuffle, self.notes = choose_order(job, self.reader)
         self.job = replace(job, passes=self.passes)
@@ -232,26 +259,48 @@ class Run:
             self.out.with_name(self.out.name + ENDING),
             self.job.to_dict() | {"dask": job.dask is not None},
             self.identities + ([] if job.start is None else [identity(job.start)]),
-            continuing.START_OVER,
+            START_OVER,
         )
-        self.progress = continuing.TrainProgress([[0] * self.classes.size] * 3)
+        self.progress = TrainProgress([[0] * self.classes.size] * 3, self.reader.bad)
+        self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.clock = Clock()
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
-        checkpoint = continuing.resumed(self) if self.job.resume else None
-        if checkpoint is not None:
-            self.model, self.progress = checkpoint
+        if self.job.resume:
+            self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
+            self.check_resumed()
             self.model.encoder, self.model.training = self.reader.encoder, {}
-            self.reader.unlabelled = self.progress.unlabelled
-            self.bad.count, self.bad.examples = self.progress.skipped, self.progress.bad_rows
-        self.clock = Clock()
+            self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         if self.staged:
             self.stage(stop)
-        if checkpoint is None:
+        if not self.job.resume:
             self.model = self.new_model()
+
+    def read_checkpoint(self, kind: type, progress: Any) -> tuple[Any, Any]:
+        """Model and progress of the checkpoint, which must exist."""
+        found: tuple[Any, Any] | None = self.checkpoint.read(kind, progress)
+        if found is None:
+            what = f"{self.out} is finished" if self.out.exists() else "there is nothing to resume"
+            raise FileError(
+                f"there is no checkpoint {self.checkpoint.path}, so {what}; leave out "
+                f"{models.RESUME} to train anew, or continue a finished model with "
+                f"{hint('start=', '--from MODEL')} and another output path"
+            )
+        return found
+
+    def check_resumed(self) -> None:
+        """Refuse the checkpoint of another training."""
+        model, classes = self.model, self.classes.tolist()
+        then = (model.kind, model.recipe, model.classes_.tolist())
+        labels = np.shape(self.progress.labels)
+        if then != (self.kind, self.reader.recipe, classes) or labels != (3, len(classes)):
+            raise ModelFileError(
+                f"{self.checkpoint.path} has a different learner, different columns or different "
+                f"grades; {START_OVER}"
+            )
 
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
@@ -303,8 +352,8 @@ class Run:
         progress, job = self.progress, self.job
         try:
             if not (progress.good and self.staging.n_rows == progress.good):
-                progress.good = self.reader.unlabelled = self.bad.count = 0
-                self.bad.examples = []
+                progress.good = self.reader.unlabelled = 0
+                progress.bad = self.reader.bad = BadRows(job.on_bad_row)
                 with report_full_disk(str(self.staging.folder)):
                     self.staging.write(
                         (X, batch.lower, batch.upper, batch.share)
@@ -343,14 +392,15 @@ class Run:
         for batch in stop.between(self.reader.batches(at, size)):
             self.progress.good += len(batch)
             yield encoder.features(batch.X, batch.table, learn=learn), batch
-            if self.progress.good + self.bad.count >= JUDGED_PORTION:
+            if self.progress.good + self.progress.bad.count >= JUDGED_PORTION:
                 self.check_rows()
 
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
-        if not self.progress.good:
-            raise FileError(f"{self.reader.files[0]}: no usable row; {self.bad.summary()}")
-        self.bad.check(self.progress.good, self.job.allow_skipped)
+        good, bad = self.progress.good, self.progress.bad
+        if not good:
+            raise FileError(f"{self.reader.files[0]}: no usable row; {bad.summary()}")
+        bad.check(good, self.job.allow_skipped)
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""
@@ -378,7 +428,7 @@ class Run:
 
     def calibrate(self) -> None:
         """Calibrate on rows that no pass has learned: scores of learned rows are too good."""
-        if not (self.staged and self.calibration_rows.size):
+        if not self.calibration_rows.size:
             return
         X, lower, upper = self.staging.take(self.calibration_rows)
         learner = self.model.learner
@@ -399,18 +449,19 @@ class Run:
             rows["score"][some] = model.learner.latent(X)
         lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
         rank, classes = model.calibration.predict(rows["score"]), self.classes.tolist()
-        measures = {"rows": rank.size} | against_constants(lower, upper, rank, classes)
         found = measure_probabilities(model.calibration, rows)
-        measures |= {"rps": found["rps"], "ranges": found["ranges"]}
-        model.training["held_out"] = measures
+        model.training["held_out"] = {
+            "rows": rank.size,
+            **against_constants(lower, upper, rank, classes),
+            "rps": found["rps"],
+            "ranges": found["ranges"],
+        }
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
-        progress = self.progress
-        progress.unlabelled = self.reader.unlabelled
-        progress.skipped, progress.bad_rows = self.bad.count, list(self.bad.examples)
+        self.progress.unlabelled = self.reader.unlabelled
         with report_full_disk(str(self.checkpoint.path)):
-            self.checkpoint.write(self.trained(), progress)
+            self.checkpoint.write(self.trained(), self.progress)
 
     def write(self) -> None:
         """Write the model, and remove what is no longer needed."""
@@ -423,26 +474,20 @@ class Run:
         """The current model with the record of its training."""
         before: dict[str, Any] = {} if self.base is None else self.base.training
         files = [[one.name, one.size, one.digest] for one in self.identities]
+        lower, upper, _ = np.array(self.progress.labels)
+        rank, mae = nearest_constant(lower, upper) if lower.any() else (0, 0.0)
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
             "identities": [*before.get("identities", ()), *files],
             "rows": before.get("rows", 0) + self.progress.learned,
-            "skipped": self.bad.count,
+            "skipped": self.progress.bad.count,
             "mae": self.progress.mae,
-            "constant": self.constant(),
+            "constant": {"grade": self.classes.tolist()[rank - 1], "mae": mae} if rank else None,
             "left_out": self.reader.left_out,
             "notes": self.notes,
         }
         return replace(self.model, training=training)
-
-    def constant(self) -> dict[str, Any] | None:
-        """The best constant prediction, and its MAE."""
-        lower, upper, _ = np.array(self.progress.labels)
-        if not lower.any():
-            return None
-        rank, mae = nearest_constant(lower, upper)
-        return {"grade": self.classes.tolist()[rank - 1], "mae": mae}
 
     def summary(self) -> dict[str, Any]:
         """What was learned, and how well, in plain values for JSON."""
@@ -464,7 +509,7 @@ class Run:
             "shuffled": self.shuffle,
             "notes": self.all_notes(),
             "read": self.progress.good,
-            "skipped_examples": self.bad.examples,
+            "skipped_examples": self.progress.bad.examples,
             "resumed": self.job.resume,
             "seconds": round(self.clock.seconds(), 3),
         }
@@ -476,7 +521,7 @@ class Run:
         n_rows, found = int(lower.sum()), lower + upper - exact
         # a grade of an ordered type may have no rows at all
         rare = (found > 0) & (found <= max(1, n_rows // RARE))
-        given = self.job.classes is not None or self.base is not None
+        given = self.job.grades is not None or self.base is not None
         if rare.any() and (~rare).sum() >= 2 and n_rows >= FEW and not given:
             names = first_few([str(grade) for grade in self.classes[rare].tolist()])
             way = grades_hint(self.classes[~rare].tolist())
@@ -502,27 +547,21 @@ def sole_column(
     recipe, learner = model.recipe, model.learner
     if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
         return None
-    sizes: dict[str | None, int] = dict.fromkeys(recipe.numbers, 1) | {
-        None: len(recipe.missing_indicators)
-    }
-    sizes |= {name: len(words) for name, words in recipe.words}
-    places = np.split(np.arange(recipe.n_plain), np.cumsum([*sizes.values()])[:-1])
-    columns = X if isinstance(X, np.ndarray) else X.tocsc()
-    scores: dict[str, Any] = {
-        name: columns[:, own] @ learner.weights[own]
-        for name, own in zip(sizes, places, strict=True)
-        if name is not None
-    }
     begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:
         return None
-    ranks, found = np.sort((lower + upper) // 2), {}
-    for name in sorted(scores, key=lambda name: -np.std(scores[name]))[:CANDIDATES]:
-        _, value, counts = np.unique(scores[name], return_inverse=True, return_counts=True)
-        middle = np.cumsum(counts) - (counts + 1) // 2  # of the places of equal scores
-        mae = distance(ranks[middle[value]], lower, upper).mean()
-        found[name] = min(1.0, float((constant - mae) / gain))
-    best = max(found, key=lambda name: found[name], default="")
-    return {"column": best, "share": found[best]} if found.get(best, 0) >= NEARLY_ALL else None
+    features = {name: [place] for place, name in enumerate(recipe.numbers)}
+    at = len(features) + len(recipe.missing_indicators)
+    for name, words in recipe.words:
+        features[name] = [*range(at, at + len(words))]
+        at += len(words)
+    columns, ranks = X if isinstance(X, np.ndarray) else X.tocsc(), np.sort((lower + upper) // 2)
+    for name, own in features.items():
+        part = pl.Series(columns[:, own] @ learner.weights[own])
+        place = part.rank("average").to_numpy().astype(int)  # the middle one of equal parts
+        mae = distance(ranks[place - 1], lower, upper).mean()
+        if constant - mae >= NEARLY_ALL * gain:
+            return {"column": name, "share": min(1.0, float((constant - mae) / gain))}
+    return None

@@ -18,7 +18,6 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
-from ordspan.commands.continuing import read_checkpoint
 from ordspan.commands.jobs import Report, TrainJob
 from ordspan.commands.models import labels_to_learn
 from ordspan.commands.train import Run
@@ -80,11 +79,10 @@ def connected(address: str | Client) -> Iterator[Client]:
     if isinstance(address, Client):
         yield address
         return
-    cluster: Any = nullcontext(address)
-    if address == LOCAL:  # without logs of what blocks raise, as it is raised here
-        cluster = LocalCluster(
-            threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-        )
+    # without logs of what blocks raise, as it is raised here
+    how: Any = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    local = address == LOCAL
+    cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
     with cluster as place:
         try:
             client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -115,7 +113,7 @@ def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
         cluster = Cluster(client)
         run = open_run(cluster, job)
         if job.resume:
-            read_checkpoint(run, OrdinalPA, Rounds)
+            run.read_checkpoint(OrdinalPA, Rounds)
         else:
             run.checkpoint.remove()
         fit(cluster, run, report)
@@ -127,11 +125,11 @@ def open_run(cluster: Cluster, job: TrainJob) -> Run:
     """The run; workers find the grades and the number of features that are not given."""
     files, options, columns, words = [*job.files], job.options, labels_to_learn(job), None
     if is_svmlight(files[0], options):
-        if job.classes is None or not options.n_features:
+        if job.grades is None or not options.n_features:
             extents = cluster.run(survey, [(path,) for path in files], files, "ordspan-survey")
             words = Counter({*()}.union(*(extent.grades for extent in extents)))
             options = count_features(files, options, extents)
-    elif job.classes is None and not columns.parts:
+    elif job.grades is None and not columns.parts:
         tasks = [([path], options, columns) for path in files]
         words = sum(cluster.run(find_words, tasks, files, "ordspan-grades"), Counter())
     return Run(replace(job, **vars(options)), words=words)
@@ -144,8 +142,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
     progress.labels = sum(labels).tolist()
-    run.bad.count = sum(part.count for part in bad)
-    run.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
+    progress.bad.count = sum(part.count for part in bad)
+    progress.bad.examples = [example for part in bad for example in part.examples][:N_EXAMPLES]
     progress.good, run.reader.unlabelled = sum(progress.labels[0]), sum(unlabelled)
     run.check_rows()
     if max(int(counted[0].sum()) for counted in labels) < (FEWEST if run.passes > 1 else 2):
@@ -163,16 +161,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
 
     run.model = run.new_model()
     model = prepare(OrdinalPA(**run.model.parameters), sample, run.classes)
-    calibration = train(
-        cluster,
-        model,
-        blocks,
-        run.checkpoint,
-        run.passes,
-        shuffle=run.shuffle,
-        progress=forward,
-        calibrated=True,
-    )
+    how: Any = {"shuffle": run.shuffle, "progress": forward, "calibrated": True}
+    calibration = train(cluster, model, blocks, run.checkpoint, run.passes, **how)
     assert calibration is not None  # some rows were kept for it
     run.model.calibration = calibration
     run.model.learner = model.learner_

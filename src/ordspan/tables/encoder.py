@@ -32,6 +32,7 @@ TERM_BYTES = 1 << 21  # of the text in which they are counted
 WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+"
 SOME_CELLS = 10_000
 ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
+FAR = 20.0  # standard deviations from the mean that are noted
 LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
 
@@ -173,12 +174,18 @@ class Encoder:
             raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
         self.state: NDArray[np.float64] = state
         self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
+        self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
         self._enums: dict[str, Any] = {}  # types of the columns of words
 
     def unseen_notes(self) -> list[str]:
-        """A note on the most frequent values that training did not have, if there are any."""
-        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unseen.most_common(5)]
-        return [f"values not seen in training: {', '.join(values)}"] if values else []
+        """Notes on the most frequent values unlike those of training, if there are any."""
+        values, far = (
+            ", ".join(f"{one} ({plural(n, 'row')})" for one, n in counts.most_common(5))
+            for counts in (self.unseen, self.far)
+        )
+        deviations = f"values more than {FAR:g} standard deviations from the mean of training"
+        notes = [f"values not seen in training: {values}"] if values else []
+        return notes + ([f"{deviations}: {far}"] if far else [])
 
     def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.
@@ -235,7 +242,9 @@ class Encoder:
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
-    def features(self, X: Any, table: pl.DataFrame | None, *, learn: bool = False) -> Any:
+    def features(
+        self, X: Any, table: pl.DataFrame | None, *, learn: bool = False, bad: Sequence[int] = ()
+    ) -> Any:
         """Features of rows.
 
         Parameters
@@ -248,6 +257,8 @@ class Encoder:
             Learn the mean and the spread online: each row is scaled by the rows up to it, so the
             result does not depend on the batches. Sparse rows are divided by the root mean square
             of the values present, and not centred, because that would fill their zeros.
+        bad : sequence of int
+            Rows that get no prediction, whose numbers are not compared with those of training.
 
         Returns
         -------
@@ -278,6 +289,13 @@ class Encoder:
             rows[:, :n_numbers] = X
         else:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
+            if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
+                far = np.abs(rows[:, :n_numbers]) > FAR
+                far[list(bad)] = False
+                counts = far.sum(axis=0).tolist()
+                self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
+        if recipe.n_features == n_numbers:
+            return rows
         places, values = [], []  # one feature of each row per column of words
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words)

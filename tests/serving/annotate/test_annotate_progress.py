@@ -96,7 +96,8 @@ def test_anchoring_is_the_distance_of_middles():
     [
         (Recipe(words=(("id", ("",)),)), "no column to learn from"),
         (Recipe(sentences=(("note", ()),)), "from note word by word"),
-        (Recipe(("size",)), "as numbers or categories, or give more answers"),
+        (Recipe(("size",)), "learns from size. Add columns that say more"),
+        (Recipe(hashed=("note",)), "only has texts to learn from (note)"),
     ],
 )
 def test_a_model_that_is_no_better_than_a_constant_is_explained_after_40_answers(recipe, words):

@@ -24,6 +24,7 @@ from ordspan.serving.engine import BASE, COVERAGE, Engine, untrained
 from ordspan.serving.log import LEARN, SKIP, Event
 from ordspan.serving.records import Key, RequestError, decoded
 from ordspan.tables.encoder import Recipe
+from ordspan.tables.profile import first_few
 from ordspan.tables.rows import FileError
 
 ENOUGH = 30  # answers needed before guesses are shown or used
@@ -397,10 +398,15 @@ def advice(history: History, recipe: Recipe) -> str:
     elif recipe.sentences:
         names = " and ".join(dict(recipe.sentences))
         reason = f"It learns from {names} word by word, which takes one or two hundred answers."
+    elif recipe.hashed and not recipe.numbers:
+        reason = (
+            f"It only has texts to learn from ({', '.join(recipe.hashed)}), and knows a text by "
+            "the whole cell, not by its words. Add columns with numbers or categories."
+        )
     else:
         reason = (
-            "Add columns that say more about the grade, as numbers or categories, or give more "
-            "answers."
+            f"It learns from {first_few(recipe.columns)}. Add columns that say more about the "
+            "grade, or give more answers."
         )
     return f"The model is not better than always giving the same grade. {reason}"
 
