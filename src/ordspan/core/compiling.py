@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
@@ -25,8 +25,9 @@ def digest_of(files: Iterable[Path]) -> str:
 SOURCE_STAMP = digest_of(sorted(Path(__file__).parent.glob("[!.]*.py")))
 
 
+@cache
 def warn_of_no_cache(reason):
-    """Warn that compiled code is not cached."""
+    """Warn, once per reason, that compiled code is not cached."""
     warnings.warn(
         f"compiled code cannot be cached on disk ({reason}), so every process compiles it again, "
         "which takes seconds; set NUMBA_CACHE_DIR to a writable folder",
