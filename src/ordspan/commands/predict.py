@@ -90,7 +90,8 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
 
         inputs = [job.model, *reader.files]
         write_tables(job.out, tables(), ADDED, inputs, overwrite=job.overwrite)
-    notes = [*reader.file_notes, *trained_on(model, reader.files), *model.encoder.unseen_notes()]
+    notes = [*reader.file_notes, *trained_on(model, reader.files)]
+    notes += [*model.encoder.unseen_notes(), *model.encoder.far_notes()]
     return {
         "out": job.out,
         "model": job.model,

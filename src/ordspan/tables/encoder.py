@@ -178,14 +178,15 @@ class Encoder:
         self._enums: dict[str, Any] = {}  # types of the columns of words
 
     def unseen_notes(self) -> list[str]:
-        """Notes on the most frequent values unlike those of training, if there are any."""
-        values, far = (
-            ", ".join(f"{one} ({plural(n, 'row')})" for one, n in counts.most_common(5))
-            for counts in (self.unseen, self.far)
-        )
+        """A note on the most frequent values that training did not have, if there are any."""
+        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unseen.most_common(5)]
+        return [f"values not seen in training: {', '.join(values)}"] if values else []
+
+    def far_notes(self) -> list[str]:
+        """A note on numbers far from those of training, if there are any."""
+        values = [f"{one} ({plural(n, 'row')})" for one, n in self.far.most_common(5)]
         deviations = f"values more than {FAR:g} standard deviations from the mean of training"
-        notes = [f"values not seen in training: {values}"] if values else []
-        return notes + ([f"{deviations}: {far}"] if far else [])
+        return [f"{deviations}: {', '.join(values)}"] if values else []
 
     def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.

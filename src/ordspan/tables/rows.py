@@ -168,7 +168,7 @@ class BadRows:
     """What to do with bad rows: raise an error, skip them, or keep them; counts them."""
 
     policy: str = "raise"
-    count: int = 0
+    count: Count = 0
     examples: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -66,7 +66,6 @@ class Stream:
 
     def __iter__(self) -> Iterator[Batch]:
         self.encoder.unseen.clear()
-        self.encoder.far.clear()
         for batch in self._reader.batches(size=BATCH_ROWS):
             learn = self._reader.learns_scale  # standard input, which has no second pass
             yield replace(batch, X=self.encoder.features(batch.X, batch.table, learn=learn))
