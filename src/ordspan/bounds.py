@@ -11,8 +11,6 @@ comparator v = (u, b). The paper's K - c - 1, the largest number of thresholds t
 constrains, is ``StreamSummary.n_required`` here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from math import inf, nan, sqrt

@@ -1,7 +1,5 @@
 """Learners by their names on the command line, with their default parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

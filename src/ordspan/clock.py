@@ -1,7 +1,5 @@
 """Elapsed time without compilation by Numba, and a message that explains the delay."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Self-contained web pages: a template with the common style, tables and figures inside."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Words of messages: remedies in Python and in a shell, missing extras, text shown safely."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """`ordspan annotate`: a page where people grade items, exactly or by a range."""
 
-from __future__ import annotations
-
 import sys
 import webbrowser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How every command runs: options from its job, progress, errors. Commands import what is heavy."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`ordspan evaluate`: measure a model on files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import prints

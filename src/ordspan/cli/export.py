@@ -1,7 +1,5 @@
 """`ordspan export`: write a model as an ONNX graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import prints

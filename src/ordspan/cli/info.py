@@ -1,7 +1,5 @@
 """`ordspan info`: describe a model file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import prints

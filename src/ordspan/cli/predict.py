@@ -1,7 +1,5 @@
 """`ordspan predict`: predict grades for files of any size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import prints

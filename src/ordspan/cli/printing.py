@@ -1,7 +1,5 @@
 """Printing for all commands; control characters are escaped."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Sequence

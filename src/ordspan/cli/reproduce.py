@@ -1,7 +1,5 @@
 """`ordspan reproduce`: the paper's experiments in one command."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import command, progress_bar

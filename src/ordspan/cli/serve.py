@@ -1,7 +1,5 @@
 """`ordspan serve`: predict and learn over HTTP, with a durable log."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

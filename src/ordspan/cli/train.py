@@ -1,7 +1,5 @@
 """`ordspan train`: a model from files of any size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ordspan.cli.app import prints

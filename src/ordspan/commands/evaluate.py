@@ -5,8 +5,6 @@ from them at the end, in chunks. So memory does not grow with the rows, apart fr
 queries, and a billion rows need 16 GB in the folder for temporary files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile

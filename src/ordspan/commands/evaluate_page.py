@@ -1,7 +1,5 @@
 """An evaluation as one self-contained web page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
@@ -9,17 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.commands.evaluate import (
-    Scores,
-    Summary,
-    describe_files,
-    measures,
-    number,
-    percent,
-    range_table,
-    shown_range,
-    verdict,
-)
+from ordspan.commands import evaluate
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
 from ordspan.core.state import Floats
@@ -58,16 +46,18 @@ ALT = {
 """What each figure of the page shows."""
 
 
-def page_text(summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None) -> str:
+def page_text(
+    summary: evaluate.Summary, model: TableModel, sample: evaluate.Scores, ndcgs: Floats | None
+) -> str:
     """The page of an evaluation, with a sample of its rows in the plots."""
     names = axis_names(summary["classes"])
     drawn = draw_figures(summary, model, sample, ndcgs)
     weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
-    heads, ranges = range_table(summary)
+    heads, ranges = evaluate.range_table(summary)
     texts = {
         "title": f"Evaluation of {Path(summary['model']).name}",
         "lead": lead(summary),
-        "verdict": verdict(summary),
+        "verdict": evaluate.verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "edge": f"{names[0]} | {names[1]}",
         "range_labels": "" if summary["range_rows"] else "hidden",
@@ -80,7 +70,9 @@ def page_text(summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats
         "grades": "".join(map(grade_row, summary["by_grade"])),
         "range_heads": "".join(f"<th>{title}</th>" for title in heads),
         "range_rows": "".join(map(table_row, ranges)),
-        "weights": "".join(table_row([w["feature"], number(w["weight"])]) for w in weights),
+        "weights": "".join(
+            table_row([w["feature"], evaluate.number(w["weight"])]) for w in weights
+        ),
         "made": terms(how_made(summary, sample.size)),
         **dict.fromkeys(ALT, ""),
         **drawn,
@@ -89,7 +81,7 @@ def page_text(summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats
 
 
 def draw_figures(
-    summary: Summary, model: TableModel, sample: Scores, ndcgs: Floats | None
+    summary: evaluate.Summary, model: TableModel, sample: evaluate.Scores, ndcgs: Floats | None
 ) -> dict[str, str]:
     """The figures by name, without those that have nothing to show."""
     from matplotlib import rc_context
@@ -123,7 +115,7 @@ def draw_figures(
     bins = [np.array([row[name] for row in found["reliability"]]) for name in BIN]
     add("reliability", 5.0, ReliabilityDisplay(*bins).plot)
     add("coverage", 4.0, panels.coverage, found["ranges"], summary["range_rows"] > 0)
-    add("widths", 3.3, panels.range_widths, shown_range(found["ranges"]))
+    add("widths", 3.3, panels.range_widths, evaluate.shown_range(found["ranges"]))
     if ndcgs is not None:
         add("queries", 3.3, panels.query_histogram, ndcgs[-1][np.isfinite(ndcgs[-1])])
     return drawn
@@ -140,30 +132,30 @@ def axis_names(classes: list[Any]) -> list[str]:
     return cut if len(set(cut)) == len(cut) else whole
 
 
-def lead(summary: Summary) -> str:
+def lead(summary: evaluate.Summary) -> str:
     """The result in one or two sentences."""
-    files = describe_files([Path(path).name for path in summary["files"]])
+    files = evaluate.describe_files([Path(path).name for path in summary["files"]])
     text = (
         f"On {summary['rows']:,} rows of {files} the predicted grade is "
-        f"{number(summary['mae'])} grades away from the label on average."
+        f"{evaluate.number(summary['mae'])} grades away from the label on average."
     )
     if summary["accuracy"] is not None:
         text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
-        text += f"{percent(summary['accuracy'])} get exactly that grade."
+        text += f"{evaluate.percent(summary['accuracy'])} get exactly that grade."
     if summary["range_rows"]:
         text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
     return text
 
 
-def cards(summary: Summary) -> Iterator[str]:
+def cards(summary: evaluate.Summary) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
-    rows = measures(summary)
-    shown = shown_range(summary["probabilities"]["ranges"])
+    rows = evaluate.measures(summary)
+    shown = evaluate.shown_range(summary["probabilities"]["ranges"])
     level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
     wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
     meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
     over = f"{summary['rows']:,} rows"
-    rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
+    rows.append((f"coverage at {level}", evaluate.percent(shown["expected"]), "–", over, meaning))
     for row in rows:
         title, value, constant, over, meaning = map(escape, row)
         yield (
@@ -178,11 +170,11 @@ def grade_row(row: dict[str, Any]) -> str:
     """Rows, mean error and shares of a true grade, if it occurs."""
     if not row["rows"]:
         return ""
-    shares = [percent(row[name]) for name in ("too_low", "right", "too_high")]
-    return table_row([str(row["grade"]), f"{row['rows']:,}", number(row["mae"]), *shares])
+    shares = [evaluate.percent(row[name]) for name in ("too_low", "right", "too_high")]
+    return table_row([str(row["grade"]), f"{row['rows']:,}", evaluate.number(row["mae"]), *shares])
 
 
-def how_made(summary: Summary, n_drawn: int) -> dict[str, Any]:
+def how_made(summary: evaluate.Summary, n_drawn: int) -> dict[str, Any]:
     """Model, files, rows and versions behind the numbers of the page."""
     import ordspan
 

@@ -1,7 +1,5 @@
 """A model as an ONNX graph of standard operators, from raw numbers and words to the grade."""
 
-from __future__ import annotations
-
 import json
 from functools import partial, reduce
 from pathlib import Path

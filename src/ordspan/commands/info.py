@@ -1,7 +1,5 @@
 """Describe a model file in plain values."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Model files: read, not lost by accident, continued; and data files opened for a model."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Write tables in chunks as CSV, Parquet, JSON lines or Excel; files appear atomically."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Predict grades, scores and margins for files of any size."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Train on files, predict them and evaluate on them from Python, as the command line does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from difflib import get_close_matches

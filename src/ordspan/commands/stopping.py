@@ -1,7 +1,5 @@
 """Handle requests to stop (Ctrl-C, SIGTERM) at a safe point."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Train from files on a Dask cluster; each file is a block, read by a worker."""
 
-from __future__ import annotations
-
 import ordspan.distributed  # noqa: F401  first, as its error names the extra to install
 
 # isort: split

@@ -3,8 +3,6 @@
 Labels are intervals of ranks (lower, upper).
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

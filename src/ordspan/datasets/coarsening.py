@@ -1,7 +1,5 @@
 """Ranges made from exact labels, as in section 6.2 of the paper."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 It does not ship with the package. A file of the sample is used only if its SHA-256 is known.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

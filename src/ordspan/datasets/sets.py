@@ -1,7 +1,5 @@
 """The data sets in the box: those of section 6.1 of the paper, and incomes of nine surveys."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

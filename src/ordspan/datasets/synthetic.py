@@ -1,7 +1,5 @@
 """Synthetic data with a known true model."""
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

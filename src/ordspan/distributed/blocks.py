@@ -1,7 +1,5 @@
 """Dask collections: their rows and labels as blocks on a cluster, and their prediction."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dask

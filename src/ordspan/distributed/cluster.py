@@ -1,7 +1,5 @@
 """Run pure tasks on Dask: the same results whoever computes them, or a clear error."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

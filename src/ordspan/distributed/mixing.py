@@ -1,7 +1,5 @@
 """Mixing learners that started from the same state into one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ordspan.core.state import TRIALS, Floats, add_counters, model_view, places

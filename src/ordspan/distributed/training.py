@@ -1,7 +1,5 @@
 """Iterative parameter mixing: one pass per block from the same start, then an average."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple

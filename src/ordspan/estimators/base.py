@@ -1,7 +1,5 @@
 """The base of the estimators: the door where X, y and weights are checked, and predictions."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from copy import deepcopy

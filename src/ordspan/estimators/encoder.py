@@ -1,7 +1,5 @@
 """`TableEncoder`: the columns of a table as features, as a scikit-learn transformer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The kernel trick: the online estimator in dual form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An estimator alone, frozen, in a search, or as the last step of a pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

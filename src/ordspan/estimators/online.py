@@ -1,7 +1,5 @@
 """The online estimators: passive-aggressive updates, and baselines to compare with."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from typing import Any, Self
@@ -10,15 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from ordspan import learners
 from ordspan.estimators.base import BaseOrdinal, ThresholdModel, refuse_balanced
 from ordspan.labels.ranks import Labels, find_classes, read_labels
-from ordspan.learners import (
-    Learner,
-    LinearLearner,
-    MulticlassPALearner,
-    PerceptronLearner,
-    PRankLearner,
-)
 from ordspan.learners.linear import DEFAULT_C
 from ordspan.learners.rows import NO_ORDER
 from ordspan.wording import shown
@@ -265,9 +257,9 @@ class OrdinalPA(ThresholdEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
+    def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
         settings = (self.variant, self.C, self.average)
-        return LinearLearner(
+        return learners.LinearLearner(
             n_features, n_classes, *settings, solver=self.solver, balanced=self.balanced
         )
 
@@ -315,8 +307,8 @@ class PRank(ThresholdEstimator):
     array([1, 1, 2, 3, 3])
     """
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
-        return PRankLearner(n_features, n_classes)
+    def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
+        return learners.PRankLearner(n_features, n_classes)
 
 
 class VectorEstimator(OrdinalEstimator):
@@ -380,8 +372,8 @@ class MulticlassPerceptron(VectorEstimator):
     array([1, 2, 3])
     """
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
-        return PerceptronLearner(n_features, n_classes)
+    def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
+        return learners.PerceptronLearner(n_features, n_classes)
 
 
 class MulticlassPA(VectorEstimator):
@@ -457,5 +449,5 @@ class MulticlassPA(VectorEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _make_learner(self, n_features: int, n_classes: int) -> Learner:
-        return MulticlassPALearner(n_features, n_classes, self.variant, self.C)
+    def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
+        return learners.MulticlassPALearner(n_features, n_classes, self.variant, self.C)

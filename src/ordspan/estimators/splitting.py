@@ -1,7 +1,5 @@
 """Stratified cross-validation for exact labels and ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The batch estimator: the best fixed ranker, with a duality gap as certificate."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning

@@ -5,8 +5,6 @@ one claim per data set, labelling, algorithm and rival. The paper specifies no t
 ours are described there.
 """
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 from itertools import groupby, product

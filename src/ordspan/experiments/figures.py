@@ -4,8 +4,6 @@ The colours are Okabe and Ito's colour-blind safe palette; dashes and markers di
 algorithms in black and white. Open markers in figure 2 mark the larger fraction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product

@@ -1,7 +1,5 @@
 """The protocol of section 6 of the paper: sampling, learners, errors and losses along a run."""
 
-from __future__ import annotations
-
 import zlib
 from functools import cache
 from typing import Any, NamedTuple

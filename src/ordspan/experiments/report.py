@@ -1,7 +1,5 @@
 """The page of the results: one HTML file that opens without a network."""
 
-from __future__ import annotations
-
 from html import escape
 from math import isnan
 from typing import Any

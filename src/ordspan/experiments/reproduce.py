@@ -3,8 +3,6 @@
 Finished work is kept, so that a killed run goes on.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import zlib

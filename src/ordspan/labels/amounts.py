@@ -4,8 +4,6 @@ A bracket is half-open, and its edges may differ from label to label; it is the 
 that it covers. Names of bands hold their edges, so a list of grades is all that a model remembers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -17,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
-from ordspan.labels.forms import (
-    about_no_answer,
-    is_number,
-    normalise_label,
-    number_as_text,
-    readings,
-)
+from ordspan.labels import forms
 from ordspan.wording import brief, hint
 
 Floats = NDArray[np.float64]
@@ -78,9 +70,9 @@ def read_ends(text: str) -> dict[str, Amount]:
     >>> {kind: end.value for kind, end in read_ends("$40-75k").items()}, read_ends("B")
     ({'low': 40000.0, 'high': 75000.0}, {})
     """
-    text = normalise_label(text)
+    text = forms.normalise_label(text)
     brackets: list[dict[str, Amount]] = []
-    for words in ({"low": text, "high": text}, *readings(text)):
+    for words in ({"low": text, "high": text}, *forms.readings(text)):
         with suppress(ValueError):
             ends = {kind: read_amount(word) for kind, word in words.items()}
             low, high = ends.get("low"), ends.get("high")
@@ -125,7 +117,7 @@ def is_bracket(text: str) -> bool:
     >>> is_bracket("$25-50k"), is_bracket("25"), is_bracket("low")
     (True, False, False)
     """
-    return bool(read_ends(text)) and not AMOUNT.fullmatch(normalise_label(text))
+    return bool(read_ends(text)) and not AMOUNT.fullmatch(forms.normalise_label(text))
 
 
 def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
@@ -136,7 +128,7 @@ def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    written = [word for word in words if not is_number(word)]  # 3.999 alone is a measurement
+    written = [word for word in words if not forms.is_number(word)]  # 3.999 alone is a measurement
     if dotted := [word for word in written if THOUSANDS.search(word)]:
         raise ValueError(
             f"does the point in {brief(dotted[0])} separate thousands? Write 10,000 or 10000 for "
@@ -175,7 +167,7 @@ def edge_names(edges: Sequence[float] | Floats) -> list[str]:
     for value in values.tolist():
         fits = (u for u, size in units.items() if abs(value) >= size and value * 10 % size == 0)
         unit = next(fits, "")
-        names.append(number_as_text(value / units.get(unit, 1)) + unit)
+        names.append(forms.number_as_text(value / units.get(unit, 1)) + unit)
     return names
 
 
@@ -246,7 +238,7 @@ def check_edges(edges: Any) -> Floats:
     >>> check_edges(["10k", 2500])
     array([ 2500., 10000.])
     """
-    values = np.unique([read_amount(number_as_text(edge)).value for edge in edges])
+    values = np.unique([read_amount(forms.number_as_text(edge)).value for edge in edges])
     if not 0 < values.size < MAX_BANDS:
         raise ValueError(
             f"{values.size:,} edges make {values.size + 1:,} bands, but 2 to {MAX_BANDS} can be "
@@ -295,7 +287,7 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     >>> bands_of(Counter(map(str, range(100))), parts=4)[0].tolist()
     ['under 25', '25 to 50', '50 to 75', '75 or more']
     """
-    if no_answer := about_no_answer(words):
+    if no_answer := forms.about_no_answer(words):
         raise ValueError(no_answer)
     spans = read_brackets(words)
     values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)

@@ -1,7 +1,5 @@
 """How labels may be written: a table of the forms of ranges, and cells as plain text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Iterator

@@ -1,7 +1,5 @@
 """The grades and their order: listed by the user, or found in labels that are numbers."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter
@@ -12,16 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.labels import forms
 from ordspan.labels.amounts import BRACKETS, is_bracket, read_ends
-from ordspan.labels.forms import (
-    OPEN,
-    about_no_answer,
-    is_no_answer,
-    is_number,
-    normalise_label,
-    number_as_text,
-    readings,
-)
 from ordspan.wording import N_SHOWN, brief, columns_hint, hint, plural, shell_list, shown
 
 MAX_GRADES = 1 << 12
@@ -88,7 +78,7 @@ def sorted_grades(
         words = set(map(str, labels[:MAX_GRADES].tolist()))
         for word in sorted(words):
             # names such as 18-24 are no ranges of others: 18 and 24 are not labels
-            ranges = readings(normalise_label(word))
+            ranges = forms.readings(forms.normalise_label(word))
             if any(ends and words.issuperset(ends.values()) for ends in ranges):
                 message += f"; {word!r} is a range of others (read by ordspan.parse_intervals), "
                 raise ValueError(message + "unless it is listed too")
@@ -115,7 +105,7 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
     """
     if labels.dtype.kind in "biuf":
         return labels
-    if labels.dtype.kind != "U" or not all(map(is_number, labels.tolist())):
+    if labels.dtype.kind != "U" or not all(map(forms.is_number, labels.tolist())):
         return None
     try:
         return labels.astype(np.int64)
@@ -131,8 +121,10 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     occur elsewhere, as does a grade beyond it.
     """
     counts = Counter(words)
-    written = {word: normalise_label(word) for word in counts}
-    words = {text for word, text in written.items() if not is_no_answer(word)} - set(OPEN)
+    written = {word: forms.normalise_label(word) for word in counts}
+    words = {text for word, text in written.items() if not forms.is_no_answer(word)} - set(
+        forms.OPEN
+    )
     numbers = set(filter(_may_be_grade, words))
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
@@ -146,7 +138,7 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
             f"they are the names of the grades, give {grades_hint(in_order)}; if they are ranges "
             f"of grades, list every grade, {ALL_GRADES}"
         )
-    if no_answer := about_no_answer(counts):
+    if no_answer := forms.about_no_answer(counts):
         problems.append(f"{no_answer}, or list all grades, {ALL_GRADES}")
     if problems:
         raise ValueError("; ".join(problems))
@@ -161,7 +153,7 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
             f"grades with {CUT}; if each is a grade, list them all, {ALL_GRADES}"
         )
     if (codes := far_from_others(grades)).size:
-        far = [number_as_text(code) for code in codes.tolist()]
+        far = [forms.number_as_text(code) for code in codes.tolist()]
         rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")
         others = np.setdiff1d(grades, codes)
         raise ValueError(
@@ -201,12 +193,12 @@ def _may_be_grade(text: str) -> bool:
     >>> _may_be_grade("3"), _may_be_grade("9" * 5000), _may_be_grade("low")
     (True, False, False)
     """
-    return is_number(text) and abs(float(text)) < 2.0**63
+    return forms.is_number(text) and abs(float(text)) < 2.0**63
 
 
 def _numeric_ends(text: str) -> dict[str, str] | None:
     """The ends of a label that is a range of numbers."""
-    ranges = () if is_number(text) else readings(text)
+    ranges = () if forms.is_number(text) else forms.readings(text)
     return next((ends for ends in ranges if ends and all(map(_may_be_grade, ends.values()))), None)
 
 
@@ -243,8 +235,8 @@ def grades_hint(grades: Collection[Any]) -> str:
     "classes=['<18', '18-24', '25+'] (--grades '<18,18-24,25+')"
     """
     values = list(grades)
-    text = shell_list(map(number_as_text, values[:N_SHOWN]))
+    text = shell_list(map(forms.number_as_text, values[:N_SHOWN]))
     text += " ..." if len(values) > N_SHOWN else ""
     if len(values) > 2 and all(not isinstance(a, str) and b - a == 1 for a, b in pairwise(values)):
-        text = f"{number_as_text(values[0])}..{number_as_text(values[-1])}"
+        text = f"{forms.number_as_text(values[0])}..{forms.number_as_text(values[-1])}"
     return hint(f"classes={shown(np.array(values))}", f"--grades {text}")

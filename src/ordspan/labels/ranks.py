@@ -3,8 +3,6 @@
 An exact label is a range of width zero.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any

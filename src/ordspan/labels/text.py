@@ -1,7 +1,5 @@
 """One written label as a range of ranks 1..K: a grade, a range of grades, or several ratings."""
 
-from __future__ import annotations
-
 import re
 from difflib import SequenceMatcher
 from typing import Any
@@ -9,24 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.labels.amounts import (
-    BRACKETS,
-    WIDENED,
-    band_ranks,
-    edges_of,
-    is_bracket,
-    is_widened,
-    read_amount,
-    read_bracket,
-)
-from ordspan.labels.forms import (
-    OPEN,
-    is_no_answer,
-    is_number,
-    normalise_label,
-    number_as_text,
-    readings,
-)
+from ordspan.labels import amounts, forms
 from ordspan.wording import brief, closest, columns_hint, fold, shown
 
 BETWEEN_RATINGS = "␟"
@@ -83,21 +64,21 @@ class LabelReader:
 
     def __init__(self, classes: NDArray[Any], *, owner: str = "", remedy: str = "") -> None:
         self.classes, self._owner = classes, owner
-        names = [number_as_text(grade) for grade in classes.tolist()]
+        names = [forms.number_as_text(grade) for grade in classes.tolist()]
         ranks = dict(zip(names, range(1, len(names) + 1), strict=True))
-        self._ranks = {normalise_label(name): rank for name, rank in ranks.items()} | ranks
-        numbers = [float(name) for name in names if is_number(name)]
+        self._ranks = {forms.normalise_label(name): rank for name, rank in ranks.items()} | ranks
+        numbers = [float(name) for name in names if forms.is_number(name)]
         in_order = len(numbers) == len(names) and numbers == sorted(numbers)
         self._numbers = numbers if in_order else None
         low, high = classes[len(names) // 2 - 1 :][:2].tolist()
         self._among = f"among {owner}{shown(classes)}"
-        self._edges = edges_of(names)
+        self._edges = amounts.edges_of(names)
         self.note = ""  # on brackets that end between two edges
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
         )
-        if not remedy and self._edges is None and all(map(is_bracket, names)):
-            self._remedy += f", or give {BRACKETS} instead if these are brackets of amounts"
+        if not remedy and self._edges is None and all(map(amounts.is_bracket, names)):
+            self._remedy += f", or give {amounts.BRACKETS} instead if these are brackets of amounts"
 
     def interval(self, word: str) -> tuple[int, int]:
         """Lowest and highest rank of a label."""
@@ -106,17 +87,17 @@ class LabelReader:
         rank = self._find(word)
         if rank is not None:
             return rank, rank
-        text = normalise_label(word)
-        if text in OPEN:
+        text = forms.normalise_label(word)
+        if text in forms.OPEN:
             raise ValueError("the label is empty")
-        if self._edges is not None and not is_no_answer(text):
-            span = np.array([read_bracket(text, self._edges)])
-            if is_widened(span, self._edges)[0]:
-                self.note = f"{WIDENED}, such as {text!r}"
-            lower, upper = band_ranks(span, self._edges)
+        if self._edges is not None and not forms.is_no_answer(text):
+            span = np.array([amounts.read_bracket(text, self._edges)])
+            if amounts.is_widened(span, self._edges)[0]:
+                self.note = f"{amounts.WIDENED}, such as {text!r}"
+            lower, upper = amounts.band_ranks(span, self._edges)
             return int(lower[0]), int(upper[0])
         spans, errors = set(), [([text], self._unknown(word))]
-        for ends in readings(text, self._ranks):
+        for ends in forms.readings(text, self._ranks):
             try:
                 spans.add(self._span(text, ends))
             except ValueError as error:
@@ -132,16 +113,18 @@ class LabelReader:
     def end(self, word: str, open_end: int) -> int:
         """The rank of a cell that holds one end; an empty cell is an open end."""
         rank = self._find(word)
-        if rank is None and number_as_text(word) in OPEN:
+        if rank is None and forms.number_as_text(word) in forms.OPEN:
             return open_end
         if rank is None and self._edges is not None:
             side: Any = "right" if open_end == 1 else "left"
-            amount = read_amount(normalise_label(word))
+            amount = amounts.read_amount(forms.normalise_label(word))
             return int(np.searchsorted(self._edges, amount.value, side)) + 1
         return self._last_inside("low", word)
 
     def _find(self, word: str) -> int | None:
-        return self._ranks.get(number_as_text(word), self._ranks.get(normalise_label(word)))
+        return self._ranks.get(
+            forms.number_as_text(word), self._ranks.get(forms.normalise_label(word))
+        )
 
     def _span(self, text: str, ends: dict[str, str]) -> tuple[int, int]:
         """Lowest and highest rank between two ends."""
@@ -167,7 +150,7 @@ class LabelReader:
         rank = self._find(word)
         if rank is not None:
             return rank + (kind == "above") - (kind == "below")
-        if kind in ("low", "high") or self._numbers is None or not is_number(word):
+        if kind in ("low", "high") or self._numbers is None or not forms.is_number(word):
             raise self._unknown(word)
         return int(np.searchsorted(self._numbers, float(word))) + (kind == "above")
 
@@ -175,7 +158,7 @@ class LabelReader:
         grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if grade else ""
         may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
-        if may_be_code or is_no_answer(word):
+        if may_be_code or forms.is_no_answer(word):
             meant = f"if it means no answer, give {columns_hint('na', word)}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
@@ -187,6 +170,6 @@ class LabelReader:
 
     def _similarity(self, word: str) -> float:
         """How similar a word is to a grade, from 0 to 1."""
-        if word in self._ranks or (self._numbers is not None and is_number(word)):
+        if word in self._ranks or (self._numbers is not None and forms.is_number(word)):
             return 1.0
         return SequenceMatcher(None, fold(self._nearest(word)), fold(word)).ratio()

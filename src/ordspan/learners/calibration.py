@@ -1,7 +1,5 @@
 """Probabilities and prediction ranges on top of any learner with one score and thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

@@ -1,25 +1,13 @@
 """The online learner in dual form: support vectors and their coefficients, on a budget or not."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from typing import Any
 
 import numpy as np
 
+from ordspan.core import dual_walks
 from ordspan.core import state as layout
-from ordspan.core.dual_walks import (
-    COEF,
-    CORRECTION,
-    INVERSE,
-    N_PARTS,
-    N_SCRATCH,
-    NORM,
-    Support,
-    support_scores,
-    walk_support,
-)
 from ordspan.core.kernels import LANES, LINEAR, POLY, RBF, SIGMOID, Kernel, kernel_norm
 from ordspan.core.rows import MAX_SQ_NORM, Rows, row_at
 from ordspan.core.state import Floats
@@ -131,10 +119,12 @@ class KernelLearner(Learner):
     def state(self, state: Floats) -> None:
         size = layout.state_size(layout.HARD, 0, self.n_classes, bool(state[layout.AVERAGING]))
         self._head, rest = state[:size].copy(), state[size:]
-        self.n_support = rest.size // (N_PARTS + self.n_features)
-        used, rows = np.split(rest, [N_PARTS * self.n_support])
+        self.n_support = rest.size // (dual_walks.N_PARTS + self.n_features)
+        used, rows = np.split(rest, [dual_walks.N_PARTS * self.n_support])
         n_blocks = -(-self.n_support // LANES)
-        self.dual = enlarged(used.reshape(N_PARTS, -1), N_PARTS, n_blocks * LANES)
+        self.dual = enlarged(
+            used.reshape(dual_walks.N_PARTS, -1), dual_walks.N_PARTS, n_blocks * LANES
+        )
         rows = enlarged(rows.reshape(-1, self.n_features), n_blocks * LANES, self.n_features)
         blocks = rows.reshape(n_blocks, LANES, self.n_features).transpose(0, 2, 1)
         self.vectors = enlarged(blocks, *blocks.shape)
@@ -147,11 +137,15 @@ class KernelLearner(Learner):
         if fault is not None:
             return fault
         rest = state[size:]
-        n_support, left = divmod(rest.size, N_PARTS + n_features)
+        n_support, left = divmod(rest.size, dual_walks.N_PARTS + n_features)
         if left:
-            return f"has {rest.size} numbers for support vectors of {N_PARTS + n_features} each"
-        used = rest[: N_PARTS * n_support].reshape(N_PARTS, -1)
-        if not np.isfinite(rest).all() or (used[[NORM, INVERSE]] <= 0.0).any():
+            size = dual_walks.N_PARTS + n_features
+            return f"has {rest.size} numbers for support vectors of {size} each"
+        used = rest[: dual_walks.N_PARTS * n_support].reshape(dual_walks.N_PARTS, -1)
+        if (
+            not np.isfinite(rest).all()
+            or (used[[dual_walks.NORM, dual_walks.INVERSE]] <= 0.0).any()
+        ):
             return "has support vectors that are not finite, or of length 0"
         return None
 
@@ -171,7 +165,7 @@ class KernelLearner(Learner):
     @property
     def dual_coef(self) -> Floats:
         """The coefficients used in prediction, (n_support,): averages, or the last ones."""
-        coef, correction = self.dual[[COEF, CORRECTION], : self.n_support]
+        coef, correction = self.dual[[dual_walks.COEF, dual_walks.CORRECTION], : self.n_support]
         age = layout.age_of.py_func(self.model)
         return coef - correction / age if age else coef
 
@@ -192,11 +186,11 @@ class KernelLearner(Learner):
                 if self.budget is not None:  # room for that many, and the next one
                     n_blocks = min(n_blocks, max(self.budget, self.n_support) // LANES + 1)
                 self.vectors = enlarged(self.vectors, n_blocks, self.n_features, LANES)
-                self.dual = enlarged(self.dual, N_PARTS, n_blocks * LANES)
-            scratch = np.empty((N_SCRATCH, max(self.dual.shape[1], self.n_features)))
-            support = Support(self.kernel, self.vectors, self.dual, scratch)
+                self.dual = enlarged(self.dual, dual_walks.N_PARTS, n_blocks * LANES)
+            scratch = np.empty((dual_walks.N_SCRATCH, max(self.dual.shape[1], self.n_features)))
+            support = dual_walks.Support(self.kernel, self.vectors, self.dual, scratch)
             progress = done, self.n_support
-            (done, self.n_support), bad = walk_support(
+            (done, self.n_support), bad = dual_walks.walk_support(
                 self._head, support, self.budget, progress, rows, *arguments
             )
         return bad
@@ -206,7 +200,7 @@ class KernelLearner(Learner):
         out = np.zeros(count_rows(rows))
         coef, vectors = self.dual_coef, self.vectors
         coef = coef[: vectors.shape[0] * LANES]  # another thread may be learning
-        bad = support_scores(coef, vectors, self.kernel, rows, out)
+        bad = dual_walks.support_scores(coef, vectors, self.kernel, rows, out)
         if bad >= 0:
             raise RowValueError(refusal(rows, bad, feature_names))
         return out

@@ -1,7 +1,5 @@
 """Learners with weights per feature: one score and sorted thresholds, or one vector per class."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

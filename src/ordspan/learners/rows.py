@@ -1,7 +1,5 @@
 """The door to the walks: matrices, ranks and weights become `Rows`, checked once."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metrics for ordered grades; labels as in ``fit``, exact or ranges, and distances in ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

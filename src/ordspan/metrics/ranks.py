@@ -3,8 +3,6 @@
 A row may stand for several: ``counts`` says for how many.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scale of all grades: labels, predictions and probabilities on it, or how to give it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

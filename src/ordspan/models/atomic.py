@@ -1,7 +1,5 @@
 """Writing files: complete or not at all, and by one process at a time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -5,8 +5,6 @@ SHA-256 digest of the file. Equal models give equal bytes. A checkpoint is a mod
 on how far its training has come.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence

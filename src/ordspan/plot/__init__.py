@@ -4,8 +4,6 @@ Each has ``from_estimator`` and ``from_predictions``, which compute what ``plot`
 matplotlib: ``pip install 'ordspan[plot]'``.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, Self
 

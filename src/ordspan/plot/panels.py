@@ -1,7 +1,5 @@
 """Plots of an evaluation, from its summary; each draws on given axes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

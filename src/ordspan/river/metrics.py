@@ -1,7 +1,5 @@
 """A River metric for labels that may be ranges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

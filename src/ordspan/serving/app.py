@@ -4,8 +4,6 @@ A label: checked by `Application`, decoded into the record of the model, queued,
 that wait, logged, published, answered with what was predicted before.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

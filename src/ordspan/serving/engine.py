@@ -1,7 +1,5 @@
 """A model that learns from an event log, which rebuilds it byte for byte after a crash."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress

@@ -1,7 +1,5 @@
 """Write the labels of a state folder as a table for ``ordspan train``."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Shared by serve and annotate: checks of every request, its handler, the answer, the server."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import inspect

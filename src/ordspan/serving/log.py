@@ -1,7 +1,5 @@
 """The event log in SQLite; an event is on disk before it is confirmed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Requests as declared records: the columns of a model, and the label and key of each row."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Finding files, their formats, and their readers."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import sys

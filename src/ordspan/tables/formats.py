@@ -1,7 +1,5 @@
 """Tables in files as frames of Polars: CSV, JSON lines, Excel, SPSS, Stata, Parquet and Arrow."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Text cells as numbers: missing ones, decimal signs, and what is no plain number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

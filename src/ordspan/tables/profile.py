@@ -1,7 +1,5 @@
 """A profile of files before learning: kinds of columns, scale, order of rows, grades, notes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

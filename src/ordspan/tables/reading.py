@@ -3,8 +3,6 @@
 Rows to be read again in any order, for several passes or sorted files, are kept on disk.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """svmlight and LETOR files: a grade, perhaps qid:N, then index:value pairs on each line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Text of any size as blocks of whole lines: plain, gzip, zstd or a pipe, as UTF-8."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import zlib

@@ -1,7 +1,5 @@
 """The application of ``ordspan annotate``: its pages, and what they ask for."""
 
-from __future__ import annotations
-
 from functools import partial
 from importlib.resources import files
 from pathlib import Path

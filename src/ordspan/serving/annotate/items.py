@@ -1,7 +1,5 @@
 """Items to grade: the columns to show and to learn from, and the folder that remembers them."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

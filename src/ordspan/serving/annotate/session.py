@@ -3,8 +3,6 @@
 And its progress: speed, error, ranges, agreement, and anchoring on guesses.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
