@@ -187,7 +187,7 @@ def test_prediction_refuses_what_learning_refuses(kind):
 
 def test_numbers_out_of_reach_are_named():
     """tests/fuzz/calls.py tries any numbers at the ends of what a float holds."""
-    with pytest.raises(ValueError, match=r"row 1: sample_weight 1e\+308 is above 1e\+150"):
+    with pytest.raises(ValueError, match=r"row 1: sample_weight 1e\+308 .* 0 to 1e\+150; .*divide"):
         OrdinalPA().fit([[1.0], [2.0]], [1, 2], sample_weight=[1.0, 1e308])
     with pytest.raises(ValueError, match=r"C = 1e\+300, .* is 4e\+300"):
         OrdinalSVM(C=1e300).fit([[1.0], [2.0]], [1, 2])

@@ -115,6 +115,7 @@ def visited(visit):
 
     def run(server, sockets):
         address = f"http://localhost:{sockets[0].getsockname()[1]}"
+        server.ready()
         with TestClient(server.config.app, base_url=address) as client:
             visit(client)
 

@@ -203,11 +203,11 @@ class Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self.ready = ready
 
     async def main_loop(self) -> None:
         """Serve until a signal."""
-        self._ready()
+        self.ready()
         await super().main_loop()
 
 
