@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,23 +19,15 @@ from ordspan.wording import shown
 DEFAULT_PASSES = 10
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
-    def __init__(
-        self,
-        *,
-        max_iter: int = DEFAULT_PASSES,
-        shuffle: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.classes = classes
-        self.class_weight = class_weight
-        self.random_state = random_state
+    max_iter: int = DEFAULT_PASSES
+    shuffle: bool = True
+    classes: Any = None
+    class_weight: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -156,6 +149,7 @@ class ThresholdEstimator(ThresholdModel, OrdinalEstimator):
     """An online estimator with one score and sorted thresholds."""
 
 
+@dataclass(repr=False, eq=False)
 class OrdinalPA(ThresholdEstimator):
     """Ordinal regression from exact labels or ranges by exact passive-aggressive updates.
 
@@ -232,30 +226,12 @@ class OrdinalPA(ThresholdEstimator):
     array(['low', 'low', 'mid', 'high', 'high'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        variant: str = "PA-I",
-        C: float = DEFAULT_C,
-        *,
-        average: bool = True,
-        solver: str = "exact",
-        balanced: bool = True,
-        max_iter: int = DEFAULT_PASSES,
-        shuffle: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.average = average
-        self.solver = solver
-        self.balanced = balanced
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.classes = classes
-        self.class_weight = class_weight
-        self.random_state = random_state
+    variant: str = "PA-I"
+    C: float = DEFAULT_C
+    _: KW_ONLY
+    average: bool = True
+    solver: str = "exact"
+    balanced: bool = True
 
     def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
         settings = (self.variant, self.C, self.average)
@@ -376,6 +352,7 @@ class MulticlassPerceptron(VectorEstimator):
         return learners.PerceptronLearner(n_features, n_classes)
 
 
+@dataclass(repr=False, eq=False)
 class MulticlassPA(VectorEstimator):
     """Exact multiclass passive-aggressive updates (Matsushima et al., 2010), for comparison.
 
@@ -430,24 +407,8 @@ class MulticlassPA(VectorEstimator):
     array([1, 2, 3])
     """
 
-    def __init__(
-        self,
-        variant: str = "PA-I",
-        C: float = DEFAULT_C,
-        *,
-        max_iter: int = DEFAULT_PASSES,
-        shuffle: bool = True,
-        classes: Any = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.classes = classes
-        self.class_weight = class_weight
-        self.random_state = random_state
+    variant: str = "PA-I"
+    C: float = DEFAULT_C
 
     def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
         return learners.MulticlassPALearner(n_features, n_classes, self.variant, self.C)
