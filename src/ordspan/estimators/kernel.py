@@ -57,6 +57,19 @@ class KernelOrdinalPA(ThresholdEstimator):
     C : float, default=1.0
         Aggressiveness of PA-I and PA-II; ignored by PA. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
+    max_iter : int, default=10
+        Passes over the data in ``fit``; ``partial_fit`` always makes one.
+    shuffle : bool, default=True
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
+    classes : array-like, optional
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         As in scikit-learn: ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``
         and ``tanh(gamma x.z + coef0)``. k(x, x) must be above 0, except that a row of zeros may
@@ -80,19 +93,6 @@ class KernelOrdinalPA(ThresholdEstimator):
         still, ``average=False`` may be better.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
-    max_iter : int, default=10
-        Passes over the data in ``fit``; ``partial_fit`` always makes one.
-    shuffle : bool, default=True
-        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
-    classes : array-like, optional
-        All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
-        "balanced", which gives every grade that occurs the same total weight. A range has the
-        mean weight of its grades.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling.
 
     Attributes
     ----------

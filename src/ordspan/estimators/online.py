@@ -165,6 +165,19 @@ class OrdinalPA(ThresholdEstimator):
     C : float, default=0.1
         Aggressiveness of PA-I and PA-II; ignored by PA. With ``average=True`` the
         result hardly depends on it.
+    max_iter : int, default=10
+        Passes over the data in ``fit``; ``partial_fit`` always makes one.
+    shuffle : bool, default=True
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
+    classes : array-like, optional
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     solver : {"exact", "sca"}, default="exact"
@@ -179,19 +192,6 @@ class OrdinalPA(ThresholdEstimator):
         norms of the rows that were corrected, so that both move equally for any number of
         features. False is the update of the paper: one unit of a weight costs as much as one unit
         of a threshold, so with many features (long rows) the thresholds hardly move.
-    max_iter : int, default=10
-        Passes over the data in ``fit``; ``partial_fit`` always makes one.
-    shuffle : bool, default=True
-        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
-    classes : array-like, optional
-        All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
-        "balanced", which gives every grade that occurs the same total weight. A range has the
-        mean weight of its grades.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling.
 
     Attributes
     ----------
