@@ -149,7 +149,6 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
     _parameter_constraints = CONSTRAINTS
     classes: Any
     class_weight: Any = None
-    classes_: NDArray[Any]
     learner_: Learner
     _learned = "learner_"
     _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner

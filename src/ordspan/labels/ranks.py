@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.state import Ranks
+from ordspan.core.state import Floats, Ranks
 from ordspan.labels import amounts
 from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
 from ordspan.labels.grades import check_classes, classes_of, numbers_of, sorted_grades
@@ -433,7 +433,7 @@ def brackets(
     return y, classes
 
 
-def _spans(lower: Any, upper: Any) -> amounts.Floats:
+def _spans(lower: Any, upper: Any) -> Floats:
     """Brackets in two columns or intervals as an array of shape (n, 2), open ends infinite."""
     if upper is None:
         intervals = getattr(lower, "array", lower)
