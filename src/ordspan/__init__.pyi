@@ -16,10 +16,10 @@ from ordspan.estimators import OrdinalPA as OrdinalPA
 from ordspan.estimators import OrdinalSVM as OrdinalSVM
 from ordspan.estimators import PRank as PRank
 from ordspan.estimators.calibrated import CalibratedOrdinal as CalibratedOrdinal
+from ordspan.estimators.calibrated import StratifiedIntervalKFold as StratifiedIntervalKFold
 from ordspan.estimators.encoder import TableEncoder as TableEncoder
 from ordspan.estimators.layers import latent as latent
 from ordspan.estimators.layers import predict_interval as predict_interval
-from ordspan.estimators.splitting import StratifiedIntervalKFold as StratifiedIntervalKFold
 from ordspan.labels.ranks import brackets as brackets
 from ordspan.labels.ranks import from_ratings as from_ratings
 from ordspan.labels.ranks import intervals as intervals

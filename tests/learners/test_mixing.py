@@ -5,7 +5,7 @@ import pytest
 from examples import graded
 
 from ordspan.core.state import model_view
-from ordspan.distributed.mixing import mix
+from ordspan.distributed.training import mix
 from ordspan.learners import LinearLearner
 from steps import make_learner
 

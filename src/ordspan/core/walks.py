@@ -12,14 +12,7 @@ import numpy as np
 
 from ordspan.core import exact, multiclass, prank
 from ordspan.core.compiling import compiled, specialised, without_refcount
-from ordspan.core.rows import (
-    BAD_ROW,
-    MAX_SQ_NORM,
-    add_scaled,
-    row_at,
-    row_fits,
-    score_and_norm,
-)
+from ordspan.core.rows import BAD_ROW, MAX_SQ_NORM, add_scaled, row_at, row_fits, score_and_norm
 from ordspan.core.state import TRIALS, UPDATES, age_of, row_width, view
 
 step = exact.step  # the step of a rule; each specialised copy gets its own

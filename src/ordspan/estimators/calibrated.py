@@ -1,15 +1,17 @@
-"""Probabilities and prediction ranges for any estimator with a score and thresholds."""
+"""Probabilities and prediction ranges for any estimator with thresholds; folds for ranges."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -17,8 +19,7 @@ from ordspan.core.state import Floats, Ranks
 from ordspan.estimators.base import RankPredictor
 from ordspan.estimators.layers import fit_weighted, latent, ranker_of
 from ordspan.estimators.online import OrdinalPA, ThresholdEstimator
-from ordspan.estimators.splitting import StratifiedIntervalKFold
-from ordspan.labels.ranks import encode, read_labels
+from ordspan.labels.ranks import encode, find_classes, read_labels
 from ordspan.learners.calibration import COVERAGES, Calibration
 from ordspan.learners.rows import check_weights
 
@@ -28,6 +29,7 @@ def can_stream(model: CalibratedOrdinal) -> bool:
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
+@dataclass(repr=False, eq=False)
 class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
@@ -101,25 +103,14 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
 
     _parameter_constraints = {"cv": ["cv_object"]}  # noqa: RUF012
     _learned = "calibration_"
-    estimator_: Any
-    calibration_: Calibration
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        cv: Any = 5,
-        coverages: Any = COVERAGES,
-        labels: str = "expected",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.coverages = coverages
-        self.labels = labels
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    coverages: Any = COVERAGES
+    labels: str = "expected"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _new_estimator(self) -> Any:
         return OrdinalPA() if self.estimator is None else clone(self.estimator)
@@ -357,3 +348,77 @@ def make_folds(model: Any, X: Any, ends: Any, rows: Ranks) -> list[Any]:
     folds = check_cv(cv).split(X, ends.sum(axis=1))
     folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in folds)
     return [fold for fold in folds if fold[1].size]
+
+
+class StratifiedIntervalKFold(KFold):
+    """K folds with the same mix of labels, which may be ranges.
+
+    scikit-learn's StratifiedKFold takes exact labels only. Here the rows are sorted by the middle
+    of their label's range, then by its width, and dealt out to the folds in turn. So any two test
+    folds differ by at most one row: for each label, for each middle, and in total.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=False
+        Shuffle the rows of each label before splitting.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
+    classes : array-like, optional
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordspan import StratifiedIntervalKFold
+    >>> y = np.array([[1, 1], [1, 2], [2, 2], [1, 1], [1, 2], [2, 2]])
+    >>> for train, test in StratifiedIntervalKFold(n_splits=2).split(np.zeros((6, 1)), y):
+    ...     print(test.tolist(), y[test].tolist())
+    [0, 1, 2] [[1, 1], [1, 2], [2, 2]]
+    [3, 4, 5] [[1, 1], [1, 2], [2, 2]]
+
+    In a search:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from ordspan import OrdinalPA
+    >>> folds = StratifiedIntervalKFold(n_splits=2, shuffle=True, random_state=0)
+    >>> X = y.mean(axis=1, keepdims=True)
+    >>> search = GridSearchCV(OrdinalPA(random_state=0), {"C": [0.1, 1.0]}, cv=folds).fit(X, y)
+    >>> search.best_score_
+    np.float64(0.0)
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = False,
+        random_state: Any = None,
+        classes: Any = None,
+    ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
+        self.classes = classes
+
+    def _iter_test_masks(self, X: Any, y: Any, groups: Any = None) -> Iterator[NDArray[np.bool_]]:
+        fold = self._folds(y)
+        return (fold == number for number in range(self.n_splits))
+
+    def _folds(self, y: Any) -> NDArray[np.intp]:
+        """The fold of every row; rows of equal labels are dealt out evenly."""
+        labels, order = read_labels(y)
+        try:
+            grades = find_classes(labels, order, self.classes)
+        except ValueError as error:
+            raise ValueError(f"StratifiedIntervalKFold: {error}") from None
+        lower, upper = encode(labels, grades)
+        n_rows = lower.size
+        shuffled, names = np.arange(n_rows), np.arange(self.n_splits)
+        if self.shuffle:
+            rng = check_random_state(self.random_state)
+            shuffled, names = rng.permutation(shuffled), rng.permutation(names)
+        shuffled = shuffled[np.lexsort((upper[shuffled], (lower + upper)[shuffled]))]
+        fold = np.empty(n_rows, dtype=np.intp)
+        fold[shuffled] = names[np.arange(n_rows) % self.n_splits]
+        return fold

@@ -1,7 +1,7 @@
 """`TableEncoder`: the columns of a table as features, as a scikit-learn transformer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, as_frame
 from ordspan.wording import report_missing
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers, gaps and words of a table as features, as ``ordspan train`` makes them.
 
@@ -58,24 +59,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1.,  0.,  1.,  0.]])
     """
 
-    def __init__(
-        self,
-        *,
-        features: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        text: Sequence[str] = (),
-        hashed: Sequence[str] = (),
-        hash_bits: int = DEFAULT_HASH_BITS,
-        standardise: bool = True,
-        missing: str = "mean",
-    ) -> None:
-        self.features = features
-        self.drop = drop
-        self.text = text
-        self.hashed = hashed
-        self.hash_bits = hash_bits
-        self.standardise = standardise
-        self.missing = missing
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    hashed: Sequence[str] = ()
+    hash_bits: int = DEFAULT_HASH_BITS
+    standardise: bool = True
+    missing: str = "mean"
+
+    # by all that it holds, not by its parameters only
+    __dask_tokenize__ = BaseEstimator.__getstate__
 
     @report_missing()
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.state import Ranks
+from ordspan.core.state import Floats, Ranks
 from ordspan.labels import forms
 from ordspan.wording import brief, hint
 
-Floats = NDArray[np.float64]
 SCALES = {"": 1, "k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 CURRENCY = r"(?:[$€£¥]|USD|EUR|GBP)?"
 AMOUNT = re.compile(

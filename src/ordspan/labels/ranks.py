@@ -10,17 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordspan.core.state import Ranks
-from ordspan.labels.amounts import (
-    WIDENED,
-    Floats,
-    band_names,
-    band_ranks,
-    bands_of,
-    check_edges,
-    find_edges,
-    is_widened,
-)
+from ordspan.core.state import Floats, Ranks
+from ordspan.labels import amounts
 from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
 from ordspan.labels.grades import check_classes, classes_of, numbers_of, sorted_grades
 from ordspan.labels.text import LabelReader, rating_range, split_ratings
@@ -417,24 +408,26 @@ def brackets(
     >>> y[1]
     array(['30 to 45', '30 to 45'], dtype='<U10')
     """
-    bands = None if edges is None else check_edges(edges)
+    bands = None if edges is None else amounts.check_edges(edges)
     dtype = getattr(lower, "dtype", None)
     if upper is None and not hasattr(dtype, "closed"):
         texts = read_labels(lower)[0]
         if texts.ndim == 2:
             return brackets(texts[:, 0], texts[:, 1], edges)
         words = Counter(texts[~is_open(texts)].astype(str).tolist())
-        classes, notes = bands_of(words) if bands is None else (np.array(band_names(bands)), [])
+        classes, notes = (
+            amounts.bands_of(words) if bands is None else (np.array(amounts.band_names(bands)), [])
+        )
         y = parse_intervals(texts, classes=classes)
     else:
         spans = _spans(lower, upper)
         notes = []
         if bands is None:
-            bands, notes = find_edges(spans, np.ones(len(spans), dtype=np.int64))
-        elif n_widened := int(is_widened(spans, bands).sum()):
-            notes = ["", f"{WIDENED}: {n_widened:,} of {len(spans):,}"]
-        classes = np.array(band_names(bands))
-        y = classes[np.column_stack(band_ranks(spans, bands)) - 1]
+            bands, notes = amounts.find_edges(spans, np.ones(len(spans), dtype=np.int64))
+        elif n_widened := int(amounts.is_widened(spans, bands).sum()):
+            notes = ["", f"{amounts.WIDENED}: {n_widened:,} of {len(spans):,}"]
+        classes = np.array(amounts.band_names(bands))
+        y = classes[np.column_stack(amounts.band_ranks(spans, bands)) - 1]
     for note in notes[1:]:
         warn(note)
     return y, classes

@@ -17,22 +17,8 @@ from ordspan.core import state as layout
 from ordspan.core.rows import BAD_ROW, Rows, row_fits, scores
 from ordspan.core.state import Floats, Ranks
 from ordspan.core.walks import score_one
+from ordspan.learners import rows as door
 from ordspan.learners.calibration import Calibration
-from ordspan.learners.rows import (
-    FLOATS,
-    NO_ORDER,
-    NO_RANKS,
-    NO_WEIGHTS,
-    RowValueError,
-    as_matrix,
-    as_row,
-    check_ranks,
-    check_row_order,
-    check_weights,
-    count_rows,
-    make_rows,
-    refusal,
-)
 
 Columns = NDArray[np.int64]
 
@@ -360,19 +346,20 @@ class Learner(Locked):
         >>> LinearLearner(9, n_classes=3).learn_one(np.array([1.0]), 1, 2, columns=np.array([7]))
         3
         """
-        if x.__class__ is not np.ndarray or x.dtype not in FLOATS:
-            x = as_row(x)
+        if x.__class__ is not np.ndarray or x.dtype not in door.FLOATS:
+            x = door.as_row(x)
         if upper is None:
             upper = lower
         if self.walks is None:
             self._refuse_dual(columns is not None)
             with self._lock:  # a refused row changes nothing
-                ranks = self.learn(self.rows(as_row(x)[np.newaxis], [lower], [upper]), predict=True)
+                row = self.rows(door.as_row(x)[np.newaxis], [lower], [upper])
+                ranks = self.learn(row, predict=True)
             return int(ranks[0])  # type: ignore[index]
         try:
             rank: int = self.walks.learn_one(self.state, x, columns, lower, upper)
         except TypingError:
-            check_ranks([lower], [upper], self.n_classes)
+            door.check_ranks([lower], [upper], self.n_classes)
             raise
         if rank == BAD_ROW:
             self._refuse(x, columns, lower, upper)
@@ -391,7 +378,7 @@ class Learner(Locked):
         int
             Its rank, 1..K.
         """
-        x = as_row(x)
+        x = door.as_row(x)
         if self.walks is None:
             self._refuse_dual(columns is not None)
             return int(self.predict_many(x[np.newaxis])[0])
@@ -424,11 +411,11 @@ class Learner(Locked):
             raise TypeError(f"{type(self).__name__} keeps no weights by column: use learn_many")
 
     def _refuse(self, x: Floats, columns: Any, lower: Any = 1, upper: Any = 1) -> NoReturn:
-        check_ranks([lower], [upper], self.n_classes)
+        door.check_ranks([lower], [upper], self.n_classes)
         if row_fits.py_func(x, columns, self.n_features):
             starts = None if columns is None else [0, x.size]
-            row = Rows(x, columns, starts, NO_RANKS, NO_RANKS, NO_WEIGHTS, self.n_features)
-            raise RowValueError(refusal(row, 0))
+            row = Rows(x, columns, starts, None, None, None, self.n_features)
+            raise door.RowValueError(door.refusal(row, 0))
         if columns is None:
             raise ValueError(f"x has {x.size} features, but the learner has {self.n_features}")
         raise ValueError(
@@ -457,18 +444,19 @@ class Learner(Locked):
         Rows
             The checked rows; values that are not finite are only found when learning.
         """
-        rows = X if isinstance(X, Rows) and lower is None else make_rows(as_matrix(X))
+        rows = X if isinstance(X, Rows) and lower is None else door.make_rows(door.as_matrix(X))
         if rows.width != self.n_features:
             raise ValueError(f"X has {rows.width} features, but the learner has {self.n_features}")
         if lower is None:
             return rows
-        low, high = check_ranks(lower, lower if upper is None else upper, self.n_classes)
-        if low.size != (n_rows := count_rows(rows)):
+        low, high = door.check_ranks(lower, lower if upper is None else upper, self.n_classes)
+        if low.size != (n_rows := door.count_rows(rows)):
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: X has "
                 f"{n_rows} rows, but there are {low.size} labels"
             )
-        return rows._replace(lower=low, upper=high, weight=check_weights(sample_weight, low.size))
+        weight = door.check_weights(sample_weight, low.size)
+        return rows._replace(lower=low, upper=high, weight=weight)
 
     def learn_many(
         self,
@@ -508,7 +496,7 @@ class Learner(Locked):
             The ranks predicted before learning, if ``predict``.
         """
         rows = self.rows(X, lower, upper, sample_weight)
-        order = NO_ORDER if order is None else check_row_order(order, rows.lower.size)
+        order = door.NO_ORDER if order is None else door.check_row_order(order, rows.lower.size)
         scores_before = np.empty(0 if calibration is None else rows.lower.size)
         with self.unchanged_on_error():
             predicted = self.learn(
@@ -521,11 +509,11 @@ class Learner(Locked):
     def learn(
         self,
         rows: Rows,
-        order: NDArray[np.intp] = NO_ORDER,
+        order: NDArray[np.intp] = door.NO_ORDER,
         predict: bool = False,
         *,
         feature_names: Any = None,
-        scores_before: Floats = NO_WEIGHTS,
+        scores_before: Floats = door.NO_WEIGHTS,
     ) -> Ranks | None:
         """Learn checked rows one by one; stops at a refused row.
 
@@ -549,7 +537,7 @@ class Learner(Locked):
         predicted = np.empty(rows.lower.size if predict else 0, dtype=np.int64)
         bad = self._walk(rows, order, predicted, scores_before)
         if bad >= 0:
-            raise RowValueError(self._refusal(rows, bad, feature_names))
+            raise door.RowValueError(self._refusal(rows, bad, feature_names))
         return predicted if predict else None
 
     def _walk(self, *arguments: Any) -> int:
@@ -557,7 +545,7 @@ class Learner(Locked):
         return int(self.walks.walk(self.state, *arguments))
 
     def _refusal(self, rows: Rows, row: int, feature_names: Any) -> str:
-        return refusal(rows, row, feature_names)
+        return door.refusal(rows, row, feature_names)
 
     def latent(self, X: Any, *, feature_names: Any = None) -> Floats:
         """Score of every row, (n,); one column per class, (n, K), if there are no thresholds.
@@ -578,10 +566,10 @@ class Learner(Locked):
 
     def _scores(self, weights: Floats, rows: Rows, feature_names: Any) -> Floats:
         """Dot product of every row with some weights."""
-        out = np.empty(count_rows(rows))
+        out = np.empty(door.count_rows(rows))
         bad = scores(weights, rows, out)
         if bad >= 0:
-            raise RowValueError(refusal(rows, bad, feature_names))
+            raise door.RowValueError(door.refusal(rows, bad, feature_names))
         return out
 
     def predict_many(self, X: Any, *, feature_names: Any = None) -> Ranks:

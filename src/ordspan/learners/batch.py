@@ -1,8 +1,6 @@
 """The best fixed ranker in hindsight: the batch optimum, with a certificate of its quality."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,17 +21,101 @@ MAX_REACH = 1e100
 """C times the squared norm of a row must stay below this, or the objective overflows."""
 
 
-class Optimum(NamedTuple):
-    """A ranker, and a bound on its distance from the best one."""
+class Optimum:
+    """A ranker with a bound on its distance from the best one, and the ascent that finds it.
+
+    Nothing has a smaller value than ``dual``; ``gap`` is (primal - dual) / primal, and not negative
+    up to rounding.
+    """
 
     weights: Floats
     thresholds: Floats  # sorted
-    primal: float  # value of the objective
-    dual: float  # no ranker has a smaller value than this
-    gap: float  # (primal - dual) / primal, not negative up to rounding
-    n_iter: int
-    C: float
-    ascent: Ascent  # for a warm start
+
+    def __init__(
+        self, rows: Rows, norms: Floats, squared: bool, n_classes: int, C: float, seed: int
+    ) -> None:
+        self.rows, self.norms, self.squared, self.C = rows, norms, squared, C
+        self.rng = np.random.default_rng(seed)
+        n_rows, self.n_thresholds = rows.lower.size, n_classes - 1
+        self.point = np.zeros(self.n_thresholds + rows.width)
+        self.multipliers = np.zeros((n_rows, self.n_thresholds))
+        self.quiet = np.zeros(n_rows, dtype=np.int64)
+        self.n_iter, self.gap = 0, np.inf
+        self.primal, self.dual = np.inf, -np.inf  # value of the ranker, and the bound below it
+
+    def approach(self, max_iter: int, start: Self | None) -> None:
+        """Raise C to its value by doubling: most multipliers keep their ratio to C.
+
+        Coordinate ascent is fast if C times the squared norm is small, and slow if it is large, so
+        the multipliers for a large C start as those for half of it, doubled. The first C is small
+        enough for a cold start, or that of ``start``.
+        """
+        if start is None:
+            mean = float((self.rows.weight * self.norms).mean())
+            n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
+        else:
+            growth = self.C / start.C
+            n_levels = int(np.floor(np.log2(max(growth, 1.0))))
+            self.multipliers = start.multipliers * (growth / 2.0**n_levels)
+            self.point = start.point * (growth / 2.0**n_levels)
+        for level in range(n_levels, 0, -1):
+            easier = self.rows._replace(weight=self.rows.weight / 2.0**level)
+            for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
+                self._sweep(easier)
+            self.multipliers *= 2.0
+            self.point *= 2.0
+            np.minimum(self.quiet, REST_AFTER_LEVEL, out=self.quiet)
+
+    def climb(self, tol: float, max_iter: int) -> None:
+        """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done.
+
+        The value of any ranker is an upper bound. That of the average of the points since the last
+        one is looked at: it is a much better ranker than the last point, which the multipliers
+        define.
+        """
+        next_check, recent = self.n_iter + 1, list[Floats]()
+        while True:
+            if self.n_iter >= min(next_check, max_iter):
+                self._evaluate(np.mean(recent or [self.point], axis=0))
+                if self.gap <= tol or self.n_iter >= max_iter:
+                    break
+                next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
+                recent.clear()
+            self._sweep(self.rows)
+            recent.append(self.point.copy())
+        if not np.isfinite(self.gap):
+            raise ValueError(
+                f"the solver overflows with C = {self.C:g} and rows of squared norm "
+                f"{self.norms.max():g}; standardise the features, or lower C"
+            )
+
+    def _sweep(self, rows: Rows) -> None:
+        """Visit the runs of rows in a random order, and the rows of a run in another."""
+        runs = self.rng.permutation(np.arange(0, self.quiet.size, RUN))
+        order = (runs[:, None] + self.rng.permutation(RUN)).ravel()
+        order = order[order < self.quiet.size]
+        state = (self.point, self.multipliers, self.quiet)
+        svm.sweep(*state, rows, self.norms, self.squared, order, self.n_iter)
+        self.n_iter += 1
+
+    def _evaluate(self, point: Floats) -> None:
+        """Update the dual value and the gap, and keep a ranker if it is the best so far.
+
+        Its thresholds are sorted first, which keeps the norm and cannot raise the loss: swapping
+        two thresholds out of order does not hurt any row, whether it requires both or one of them.
+        """
+        gain = self.multipliers.sum() - 0.5 * float(self.point @ self.point)
+        if self.squared:
+            squares = np.einsum("ti,ti->t", self.multipliers, self.multipliers)
+            gain -= 0.25 * np.sum(squares / np.where(squares > 0.0, self.rows.weight, 1.0))
+        self.dual = max(self.dual, float(gain))
+        value = 0.5 * float(point @ point)
+        thresholds, weights = np.split(point, [self.n_thresholds])
+        thresholds.sort()
+        value += svm.total_loss(thresholds, weights, self.rows, self.squared)
+        if value < self.primal:
+            self.primal, self.weights, self.thresholds = value, weights, thresholds
+        self.gap = (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
 
 
 def solve(
@@ -74,9 +156,10 @@ def solve(
     weight = rows.weight if rows.weight.size else np.ones(rows.lower.size)
     norms = checked_norms(rows, float(C) * float(weight.max(initial=0.0)), feature_names)
     rows = rows._replace(weight=float(C) * weight)
-    ascent = Ascent(rows, norms, LOSSES[loss], n_classes, float(C), seed)
-    ascent.approach(max_iter, start)
-    return ascent.climb(tol, max_iter)
+    optimum = Optimum(rows, norms, LOSSES[loss], n_classes, float(C), seed)
+    optimum.approach(max_iter, start)
+    optimum.climb(tol, max_iter)
+    return optimum
 
 
 def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
@@ -94,96 +177,3 @@ def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
             "standardise the features"
         )
     return norms
-
-
-class Ascent:
-    """The state of the ascent: multipliers, the point they define, and the best ranker so far."""
-
-    def __init__(
-        self, rows: Rows, norms: Floats, squared: bool, n_classes: int, C: float, seed: int
-    ) -> None:
-        self.rows, self.norms, self.squared, self.C = rows, norms, squared, C
-        self.rng = np.random.default_rng(seed)
-        n_rows, self.n_thresholds = rows.lower.size, n_classes - 1
-        self.point = np.zeros(self.n_thresholds + rows.width)
-        self.multipliers = np.zeros((n_rows, self.n_thresholds))
-        self.quiet = np.zeros(n_rows, dtype=np.int64)
-        self.n_iter = 0
-        self.best, self.primal, self.dual = self.point, np.inf, -np.inf
-
-    def approach(self, max_iter: int, start: Optimum | None) -> None:
-        """Raise C to its value by doubling: most multipliers keep their ratio to C.
-
-        Coordinate ascent is fast if C times the squared norm is small, and slow if it is large, so
-        the multipliers for a large C start as those for half of it, doubled. The first C is small
-        enough for a cold start, or that of ``start``.
-        """
-        if start is None:
-            mean = float((self.rows.weight * self.norms).mean())
-            n_levels = int(np.ceil(np.log2(max(mean * self.n_thresholds / EASY, 1.0))))
-        else:
-            growth = self.C / start.C
-            n_levels = int(np.floor(np.log2(max(growth, 1.0))))
-            self.multipliers = start.ascent.multipliers * (growth / 2.0**n_levels)
-            self.point = start.ascent.point * (growth / 2.0**n_levels)
-        for level in range(n_levels, 0, -1):
-            easier = self.rows._replace(weight=self.rows.weight / 2.0**level)
-            for _ in range(min(SWEEPS_A_LEVEL, max_iter - self.n_iter)):
-                self._sweep(easier)
-            self.multipliers *= 2.0
-            self.point *= 2.0
-            np.minimum(self.quiet, REST_AFTER_LEVEL, out=self.quiet)
-
-    def climb(self, tol: float, max_iter: int) -> Optimum:
-        """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done.
-
-        The value of any ranker is an upper bound. That of the average of the points since the last
-        one is looked at: it is a much better ranker than the last point, which the multipliers
-        define.
-        """
-        next_check, recent = self.n_iter + 1, list[Floats]()
-        while True:
-            if self.n_iter >= min(next_check, max_iter):
-                self._evaluate(np.mean(recent or [self.point], axis=0))
-                gap = (self.primal - self.dual) / max(abs(self.primal), np.finfo(float).tiny)
-                if gap <= tol or self.n_iter >= max_iter:
-                    break
-                next_check = max(self.n_iter + 1, int(self.n_iter * CHECK_GROWTH))
-                recent.clear()
-            self._sweep(self.rows)
-            recent.append(self.point.copy())
-        if not np.isfinite(gap):
-            raise ValueError(
-                f"the solver overflows with C = {self.C:g} and rows of squared norm "
-                f"{self.norms.max():g}; standardise the features, or lower C"
-            )
-        thresholds, weights = np.split(self.best, [self.n_thresholds])
-        values = (self.primal, self.dual, gap, self.n_iter, self.C)
-        return Optimum(weights, thresholds, *values, self)
-
-    def _sweep(self, rows: Rows) -> None:
-        """Visit the runs of rows in a random order, and the rows of a run in another."""
-        runs = self.rng.permutation(np.arange(0, self.quiet.size, RUN))
-        order = (runs[:, None] + self.rng.permutation(RUN)).ravel()
-        order = order[order < self.quiet.size]
-        state = (self.point, self.multipliers, self.quiet)
-        svm.sweep(*state, rows, self.norms, self.squared, order, self.n_iter)
-        self.n_iter += 1
-
-    def _evaluate(self, point: Floats) -> None:
-        """Update the dual value, and keep a ranker if it is the best so far.
-
-        Its thresholds are sorted first, which keeps the norm and cannot raise the loss: swapping
-        two thresholds out of order does not hurt any row, whether it requires both or one of them.
-        """
-        gain = self.multipliers.sum() - 0.5 * float(self.point @ self.point)
-        if self.squared:
-            squares = np.einsum("ti,ti->t", self.multipliers, self.multipliers)
-            gain -= 0.25 * np.sum(squares / np.where(squares > 0.0, self.rows.weight, 1.0))
-        self.dual = max(self.dual, float(gain))
-        value = 0.5 * float(point @ point)
-        thresholds, weights = np.split(point, [self.n_thresholds])
-        thresholds.sort()
-        value += svm.total_loss(thresholds, weights, self.rows, self.squared)
-        if value < self.primal:
-            self.primal, self.best = value, point

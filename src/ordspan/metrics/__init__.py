@@ -4,13 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ordspan.core.measures import (
-    cumulative_outcomes,
-    distance,
-    quadratic_kappa,
-    ranked_scores,
-    ranks_inside,
-)
+from ordspan.core import measures
 from ordspan.metrics.ranks import macro_error
 from ordspan.metrics.scale import read_probabilities, to_ranks
 
@@ -91,7 +85,7 @@ def mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> fl
     array([-0.  , -0.33])
     """
     lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
-    return float(distance(ranks, lower, upper).mean())
+    return float(measures.distance(ranks, lower, upper).mean())
 
 
 def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None) -> float:
@@ -118,7 +112,7 @@ def macro_mean_absolute_error(true: Any, predicted: Any, *, classes: Any = None)
     """
     lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
     _, group = np.unique(np.column_stack([lower, upper]), axis=0, return_inverse=True)
-    return macro_error(group.ravel(), distance(ranks, lower, upper))
+    return macro_error(group.ravel(), measures.distance(ranks, lower, upper))
 
 
 def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
@@ -181,7 +175,7 @@ def inside_interval(true: Any, predicted: Any, *, classes: Any = None) -> float:
     1.0
     """
     lower, upper, ranks, *_ = to_ranks(true, predicted, classes, distances=False)
-    return float((distance(ranks, lower, upper) == 0).mean())
+    return float((measures.distance(ranks, lower, upper) == 0).mean())
 
 
 def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) -> float:
@@ -215,7 +209,7 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     lower, upper, ranks, *_ = to_ranks(true, predicted, classes)
     if not np.array_equal(lower, upper):
         raise ValueError("quadratic_weighted_kappa needs exact labels")
-    return quadratic_kappa(lower, ranks)
+    return measures.quadratic_kappa(lower, ranks)
 
 
 def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> float:
@@ -288,8 +282,8 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     >>> (cross_val_score(model, X, y, scoring=scorer, cv=2) < 0).all()
     np.True_
     """
-    outcomes = cumulative_outcomes(*read_probabilities(true, proba, classes))
-    return float(ranked_scores(outcomes.predicted, outcomes.observed).mean())
+    outcomes = measures.cumulative_outcomes(*read_probabilities(true, proba, classes))
+    return float(measures.ranked_scores(outcomes.predicted, outcomes.observed).mean())
 
 
 def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
@@ -324,7 +318,7 @@ def log_score(true: Any, proba: Any, *, classes: Any = None) -> float:
     inf
     """
     share, lower, upper = read_probabilities(true, proba, classes)
-    inside = ranks_inside(lower, upper, share.shape[1])
+    inside = measures.ranks_inside(lower, upper, share.shape[1])
     hit = np.minimum(np.where(inside, share, 0.0).sum(axis=1), 1.0)
     with np.errstate(divide="ignore"):
         return float(0.0 - np.log(hit).mean())

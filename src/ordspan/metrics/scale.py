@@ -7,16 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.core.state import Ranks
+from ordspan.labels import ranks
 from ordspan.labels.grades import check_classes, numbers_of, sorted_grades
-from ordspan.labels.ranks import (
-    Labels,
-    common_order,
-    distinct,
-    encode,
-    is_open,
-    read_labels,
-    refuse_missing,
-)
 from ordspan.wording import shown, warn
 
 CLOSE_TO_ONE = 1e-6  # rounding of float32 probabilities
@@ -32,7 +24,7 @@ def to_ranks(
     Predictions are grades, or ``ranges``. Unless ``distances`` count, any numbers will do as
     grades: their order is enough.
     """
-    (labels, labels_order), (guesses, guesses_order) = read_labels(true), read_labels(predicted)
+    (labels, labels_order), (guesses, guesses_order) = map(ranks.read_labels, (true, predicted))
     if ranges and guesses.ndim == 1:
         raise ValueError(
             "predictions must have shape (n, 2), [lower, upper] for each label, as "
@@ -43,8 +35,8 @@ def to_ranks(
     check_count(labels, len(guesses), "predictions")
     refuse_open(guesses, "prediction {value!r} is not a grade")
     grades, given = scale_of(classes, (labels_order, guesses_order), labels, guesses)
-    first, last = encode(guesses, grades, what="prediction")
-    lower, upper = encode(labels, grades)
+    first, last = ranks.encode(guesses, grades, what="prediction")
+    lower, upper = ranks.encode(labels, grades)
     if distances and not given:
         rank_of = _whole_numbers_as_ranks(grades)
         grades = int(float(grades[0])) + np.arange(rank_of[-1])
@@ -52,34 +44,36 @@ def to_ranks(
     return lower, upper, first, last, grades
 
 
-def refuse_open(labels: Labels, why: str) -> None:
+def refuse_open(labels: ranks.Labels, why: str) -> None:
     """Raise if any end is None, NaN or infinite."""
-    if (opened := is_open(labels)).any():
+    if (opened := ranks.is_open(labels)).any():
         row, *_ = place = np.argwhere(opened)[0]
         raise ValueError(f"row {row}: {why.format(value=labels[tuple(place)])}")
 
 
-def check_count(labels: Labels, n_rows: int, what: str) -> None:
+def check_count(labels: ranks.Labels, n_rows: int, what: str) -> None:
     """Refuse missing labels, and more or fewer of them than there are predictions."""
     if len(labels) != n_rows:
         raise ValueError(f"{len(labels)} labels but {n_rows} {what}")
     if n_rows == 0:
         raise ValueError("needs at least one label and its prediction")
-    refuse_missing(labels)
+    ranks.refuse_missing(labels)
 
 
-def scale_of(classes: Any, orders: Sequence[Any], *parts: Labels) -> tuple[NDArray[Any], bool]:
+def scale_of(
+    classes: Any, orders: Sequence[Any], *parts: ranks.Labels
+) -> tuple[NDArray[Any], bool]:
     """All grades from lowest to highest, and whether they are given, or numbers that occur.
 
     They are given as ``classes``, or as the order of a container.
     """
-    order = common_order(*orders) if classes is None else classes
+    order = ranks.common_order(*orders) if classes is None else classes
     if order is not None:
         return check_classes(order), True
     closed = "Or close open ends with intervals()"
     for labels in parts:
         refuse_open(labels, f"end {{value!r}} of the range is open; {EVERY_GRADE}. {closed}")
-    grades = [sorted_grades(distinct(labels), CLASSES) for labels in parts]
+    grades = [sorted_grades(ranks.distinct(labels), CLASSES) for labels in parts]
     return sorted_grades(np.unique(np.concatenate(grades)), CLASSES), False
 
 
@@ -92,15 +86,15 @@ def _whole_numbers_as_ranks(grades: NDArray[Any]) -> Ranks:
         raise ValueError(
             f"cannot tell how many ranks grades {shown(grades)} are apart; {EVERY_GRADE}"
         )
-    ranks = (numbers - lowest).astype(np.int64) + 1
+    place = (numbers - lowest).astype(np.int64) + 1
     if skipped:
-        gap = int(np.argmax(np.diff(ranks) > 1))
+        gap = int(np.argmax(np.diff(place) > 1))
         warn(
             f"grades {int(numbers[gap])} and {int(numbers[gap + 1])} occur, but none between them; "
-            f"they are counted as {ranks[gap + 1] - ranks[gap]} ranks apart, which is wrong if "
+            f"they are counted as {place[gap + 1] - place[gap]} ranks apart, which is wrong if "
             f"there is no such grade. To be sure, {EVERY_GRADE}"
         )
-    return ranks
+    return place
 
 
 def read_probabilities(
@@ -110,7 +104,7 @@ def read_probabilities(
 
     Each lies between 0 and 1, and they sum to 1. Of two grades the second column is enough.
     """
-    labels, own_order = read_labels(true)
+    labels, own_order = ranks.read_labels(true)
     expected = "probabilities must be numbers of shape (n, K), as predict_proba returns them"
     try:
         given = np.asarray(proba, dtype=np.float64)
@@ -140,4 +134,4 @@ def read_probabilities(
             f"row {row}: the probabilities {shown(share[row])} sum to {total[row].item()!r}, not "
             "to 1; give those of all grades, or divide them by their sum"
         )
-    return share, *encode(labels, grades)
+    return share, *ranks.encode(labels, grades)

@@ -3,7 +3,6 @@
 from ordspan.wording import report_missing
 
 with report_missing():
-    from ordspan.river.metrics import IntervalMAE
-    from ordspan.river.models import OrdinalPA, PRank
+    from ordspan.river.models import IntervalMAE, OrdinalPA, PRank
 
 __all__ = ["IntervalMAE", "OrdinalPA", "PRank"]

@@ -1,17 +1,19 @@
-"""The River models: rows are dicts or data frames, and new features and grades may appear."""
+"""The River models, and a metric: rows are dicts or data frames; features and grades may be new."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river import base
+from river import base, metrics
 
+from ordspan.core.measures import distance
 from ordspan.core.rows import MAX_SQ_NORM
 from ordspan.labels.grades import check_classes, sorted_grades
 from ordspan.labels.ranks import is_open_value
@@ -163,7 +165,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
 
     classes: Any
 
-    def __init__(self) -> None:
+    def __post_init__(self) -> None:
         self._make_learner(1, 2)  # checks the parameters
         self._columns: dict[Any, int] = {}
         self._grades = Grades(self.classes)
@@ -320,6 +322,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         return learner, calibration
 
 
+@dataclass(repr=False, eq=False)
 class OrdinalPA(OrdinalClassifier):
     """Ordinal regression in River from grades or ranges, by exact passive-aggressive updates.
 
@@ -368,26 +371,18 @@ class OrdinalPA(OrdinalClassifier):
     ['low', 'mid', 'high']
     """
 
-    def __init__(
-        self,
-        variant: str = "PA-I",
-        C: float = DEFAULT_C,
-        average: bool = True,
-        balanced: bool = True,
-        classes: Any = None,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.average = average
-        self.balanced = balanced
-        self.classes = classes
-        super().__init__()
+    variant: str = "PA-I"
+    C: float = DEFAULT_C
+    average: bool = True
+    balanced: bool = True
+    classes: Any = None
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         settings = (self.variant, self.C, bool(self.average))
         return LinearLearner(n_features, n_classes, *settings, balanced=bool(self.balanced))
 
 
+@dataclass(repr=False, eq=False)
 class PRank(OrdinalClassifier):
     """PRank (Crammer & Singer, 2001) in River, from grades or ranges.
 
@@ -409,9 +404,62 @@ class PRank(OrdinalClassifier):
     [1, 2, 3]
     """
 
-    def __init__(self, classes: Any = None) -> None:
-        self.classes = classes
-        super().__init__()
+    classes: Any = None
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return PRankLearner(n_features, n_classes)
+
+
+class IntervalMAE(metrics.base.MeanMetric, metrics.base.ClassificationMetric):
+    """Mean distance from the predicted grade to the label, 0 inside a range.
+
+    River's own ``metrics.MAE`` takes regression models only, and no ranges.
+
+    Parameters
+    ----------
+    classes : list, optional
+        All grades from lowest to highest: the distance is then counted in grades. By default, the
+        labels must be numbers, and the distance is their difference.
+
+    Examples
+    --------
+    >>> from ordspan.river import IntervalMAE
+    >>> metric = IntervalMAE()
+    >>> metric.update((2, 4), 3)
+    >>> metric.update((4, None), 3)  # at least 4
+    >>> metric
+    IntervalMAE: 0.5
+    """
+
+    _fmt = ",.6f"
+
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = classes
+        self._grades = None if classes is None else Grades(classes)
+        super().__init__()
+
+    @property
+    def bigger_is_better(self) -> bool:
+        """False: the smaller the distance, the better."""
+        return False
+
+    def _eval(self, y_true: Any, y_pred: Any) -> float:
+        if y_pred is None:
+            raise ValueError(
+                "the prediction is None: a model predicts nothing before its first label; update "
+                "the metric from the first prediction on"
+            )
+        if self._grades is None:
+            lower, upper = label_ends(y_true)
+            low = -np.inf if lower is None else lower
+            high = np.inf if upper is None else upper
+        else:
+            _, low, high = self._grades.read(y_true)
+            _, y_pred, _ = self._grades.read(y_pred)
+        try:
+            return float(distance(y_pred, low, high))
+        except TypeError:
+            raise ValueError(
+                f"label {y_true!r} and prediction {y_pred!r} are not both numbers; list named "
+                "grades from lowest to highest: IntervalMAE(classes=[...])"
+            ) from None

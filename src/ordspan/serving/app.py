@@ -23,14 +23,7 @@ from ordspan.models.file import to_bytes
 from ordspan.serving.engine import COVERAGE, Engine
 from ordspan.serving.http import UNAVAILABLE, Application, always
 from ordspan.serving.log import LEARN, Event
-from ordspan.serving.records import (
-    REQUEST,
-    Key,
-    RequestError,
-    decoded,
-    example_record,
-    some_range,
-)
+from ordspan.serving.records import REQUEST, Key, RequestError, decoded, example_record, some_range
 from ordspan.wording import brief
 
 HEALTH, DOCS = "/health", "/openapi.json"
