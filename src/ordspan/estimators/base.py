@@ -86,9 +86,6 @@ class RankPredictor(Locked, ClassifierMixin):
                 "written by another version of ordspan"
             ) from None
 
-    def __dask_tokenize__(self) -> Any:
-        return type(self).__name__, self.__getstate__()  # not by the parameters only
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # a single score with ordered thresholds cannot separate unordered classes
@@ -149,6 +146,7 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
     _parameter_constraints = CONSTRAINTS
     classes: Any
     class_weight: Any = None
+    classes_: NDArray[Any]
     learner_: Learner
     _learned = "learner_"
     _fitted_numbers: tuple[str, ...] = ()  # stored in model files besides the learner

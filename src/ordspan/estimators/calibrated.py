@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +28,6 @@ def can_stream(model: CalibratedOrdinal) -> bool:
     return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
 
 
-@dataclass(repr=False, eq=False)
 class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
     """Probabilities and prediction ranges for an ordinal estimator, learned from ranges too.
 
@@ -103,14 +101,25 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
 
     _parameter_constraints = {"cv": ["cv_object"]}  # noqa: RUF012
     _learned = "calibration_"
+    estimator_: Any
+    calibration_: Calibration
 
-    estimator: Any = None
-    _: KW_ONLY
-    cv: Any = 5
-    coverages: Any = COVERAGES
-    labels: str = "expected"
-    n_jobs: int | None = None
-    random_state: Any = None
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = 5,
+        coverages: Any = COVERAGES,
+        labels: str = "expected",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.coverages = coverages
+        self.labels = labels
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _new_estimator(self) -> Any:
         return OrdinalPA() if self.estimator is None else clone(self.estimator)

@@ -1,7 +1,7 @@
 """`TableEncoder`: the columns of a table as features, as a scikit-learn transformer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from ordspan.tables.encoder import DEFAULT_HASH_BITS, Encoder, as_frame
 from ordspan.wording import report_missing
 
 
-@dataclass(repr=False, eq=False, kw_only=True)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Numbers, gaps and words of a table as features, as ``ordspan train`` makes them.
 
@@ -59,16 +58,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1.,  0.,  1.,  0.]])
     """
 
-    features: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    text: Sequence[str] = ()
-    hashed: Sequence[str] = ()
-    hash_bits: int = DEFAULT_HASH_BITS
-    standardise: bool = True
-    missing: str = "mean"
-
-    # by all that it holds, not by its parameters only
-    __dask_tokenize__ = BaseEstimator.__getstate__
+    def __init__(
+        self,
+        *,
+        features: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        text: Sequence[str] = (),
+        hashed: Sequence[str] = (),
+        hash_bits: int = DEFAULT_HASH_BITS,
+        standardise: bool = True,
+        missing: str = "mean",
+    ) -> None:
+        self.features = features
+        self.drop = drop
+        self.text = text
+        self.hashed = hashed
+        self.hash_bits = hash_bits
+        self.standardise = standardise
+        self.missing = missing
 
     @report_missing()
     def fit(self, X: Any, y: Any = None) -> Self:

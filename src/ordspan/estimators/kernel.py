@@ -1,13 +1,12 @@
 """The kernel trick: the online estimator in dual form."""
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.estimators.base import column_moments
-from ordspan.estimators.online import ThresholdEstimator
+from ordspan.estimators.online import DEFAULT_PASSES, ThresholdEstimator
 from ordspan.learners import KernelLearner
 
 
@@ -34,7 +33,6 @@ def find_gamma(gamma: float | str, X: Any) -> float:
     return 1.0 if gamma == "scale" else 1.0 / (2.0 * n_features)
 
 
-@dataclass(repr=False, eq=False)
 class KernelOrdinalPA(ThresholdEstimator):
     """Non-linear ordinal regression from exact labels or ranges: `OrdinalPA` with a kernel.
 
@@ -57,19 +55,6 @@ class KernelOrdinalPA(ThresholdEstimator):
     C : float, default=1.0
         Aggressiveness of PA-I and PA-II; ignored by PA. The default is larger than
         that of `OrdinalPA` because under rbf every row has length 1 in the space of the kernel.
-    max_iter : int, default=10
-        Passes over the data in ``fit``; ``partial_fit`` always makes one.
-    shuffle : bool, default=True
-        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
-    classes : array-like, optional
-        All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
-        "balanced", which gives every grade that occurs the same total weight. A range has the
-        mean weight of its grades.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling.
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         As in scikit-learn: ``exp(-gamma ||x - z||^2)``, ``x.z``, ``(gamma x.z + coef0)^degree``
         and ``tanh(gamma x.z + coef0)``. k(x, x) must be above 0, except that a row of zeros may
@@ -93,6 +78,19 @@ class KernelOrdinalPA(ThresholdEstimator):
         still, ``average=False`` may be better.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
+    max_iter : int, default=10
+        Passes over the data in ``fit``; ``partial_fit`` always makes one.
+    shuffle : bool, default=True
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
+    classes : array-like, optional
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
 
     Attributes
     ----------
@@ -139,17 +137,39 @@ class KernelOrdinalPA(ThresholdEstimator):
     (50, 2)
     """
 
+    learner_: KernelLearner
     _fitted_numbers = ("gamma_",)
 
-    variant: str = "PA-I"
-    C: float = 1.0
-    _: KW_ONLY
-    kernel: str = "rbf"
-    gamma: Any = "distance"
-    degree: float = 3
-    coef0: float = 0.0
-    budget: int | None = None
-    average: bool = True
+    def __init__(
+        self,
+        variant: str = "PA-I",
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: Any = "distance",
+        degree: float = 3,
+        coef0: float = 0.0,
+        budget: int | None = None,
+        average: bool = True,
+        max_iter: int = DEFAULT_PASSES,
+        shuffle: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.budget = budget
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> KernelLearner:
         if isinstance(self.gamma, str) and getattr(self, "_gamma_given", self.gamma) != self.gamma:

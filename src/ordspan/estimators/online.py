@@ -2,7 +2,6 @@
 
 import functools
 import operator
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,15 +18,23 @@ from ordspan.wording import shown
 DEFAULT_PASSES = 10
 
 
-@dataclass(repr=False, eq=False, kw_only=True)
 class OrdinalEstimator(BaseOrdinal):
     """Base of the online estimators."""
 
-    max_iter: int = DEFAULT_PASSES
-    shuffle: bool = True
-    classes: Any = None
-    class_weight: Any = None
-    random_state: Any = None
+    def __init__(
+        self,
+        *,
+        max_iter: int = DEFAULT_PASSES,
+        shuffle: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch in ``max_iter`` passes over the rows.
@@ -149,7 +156,6 @@ class ThresholdEstimator(ThresholdModel, OrdinalEstimator):
     """An online estimator with one score and sorted thresholds."""
 
 
-@dataclass(repr=False, eq=False)
 class OrdinalPA(ThresholdEstimator):
     """Ordinal regression from exact labels or ranges by exact passive-aggressive updates.
 
@@ -165,19 +171,6 @@ class OrdinalPA(ThresholdEstimator):
     C : float, default=0.1
         Aggressiveness of PA-I and PA-II; ignored by PA. With ``average=True`` the
         result hardly depends on it.
-    max_iter : int, default=10
-        Passes over the data in ``fit``; ``partial_fit`` always makes one.
-    shuffle : bool, default=True
-        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
-    classes : array-like, optional
-        All grades from lowest to highest. By default taken from an ordered Categorical, or else
-        the sorted numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
-        "balanced", which gives every grade that occurs the same total weight. A range has the
-        mean weight of its grades.
-    random_state : int, RandomState or None, default=None
-        Seed for shuffling.
     average : bool, default=True
         Predict with the average of all iterates instead of the last one.
     solver : {"exact", "sca"}, default="exact"
@@ -192,6 +185,19 @@ class OrdinalPA(ThresholdEstimator):
         norms of the rows that were corrected, so that both move equally for any number of
         features. False is the update of the paper: one unit of a weight costs as much as one unit
         of a threshold, so with many features (long rows) the thresholds hardly move.
+    max_iter : int, default=10
+        Passes over the data in ``fit``; ``partial_fit`` always makes one.
+    shuffle : bool, default=True
+        Shuffle the rows before each pass of ``fit``; ``partial_fit`` keeps their order.
+    classes : array-like, optional
+        All grades from lowest to highest. By default taken from an ordered Categorical, or else
+        the sorted numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the grades, multiplied by ``sample_weight``: a dict (missing grades weigh 1), or
+        "balanced", which gives every grade that occurs the same total weight. A range has the
+        mean weight of its grades.
+    random_state : int, RandomState or None, default=None
+        Seed for shuffling.
 
     Attributes
     ----------
@@ -226,12 +232,30 @@ class OrdinalPA(ThresholdEstimator):
     array(['low', 'low', 'mid', 'high', 'high'], dtype='<U4')
     """
 
-    variant: str = "PA-I"
-    C: float = DEFAULT_C
-    _: KW_ONLY
-    average: bool = True
-    solver: str = "exact"
-    balanced: bool = True
+    def __init__(
+        self,
+        variant: str = "PA-I",
+        C: float = DEFAULT_C,
+        *,
+        average: bool = True,
+        solver: str = "exact",
+        balanced: bool = True,
+        max_iter: int = DEFAULT_PASSES,
+        shuffle: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.average = average
+        self.solver = solver
+        self.balanced = balanced
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
         settings = (self.variant, self.C, self.average)
@@ -352,7 +376,6 @@ class MulticlassPerceptron(VectorEstimator):
         return learners.PerceptronLearner(n_features, n_classes)
 
 
-@dataclass(repr=False, eq=False)
 class MulticlassPA(VectorEstimator):
     """Exact multiclass passive-aggressive updates (Matsushima et al., 2010), for comparison.
 
@@ -407,8 +430,24 @@ class MulticlassPA(VectorEstimator):
     array([1, 2, 3])
     """
 
-    variant: str = "PA-I"
-    C: float = DEFAULT_C
+    def __init__(
+        self,
+        variant: str = "PA-I",
+        C: float = DEFAULT_C,
+        *,
+        max_iter: int = DEFAULT_PASSES,
+        shuffle: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> learners.Learner:
         return learners.MulticlassPALearner(n_features, n_classes, self.variant, self.C)

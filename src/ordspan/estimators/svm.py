@@ -1,6 +1,5 @@
 """The batch estimator: the best fixed ranker, with a duality gap as certificate."""
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +13,6 @@ from ordspan.learners.batch import solve
 from ordspan.wording import warn
 
 
-@dataclass(repr=False, eq=False)
 class OrdinalSVM(ThresholdModel):
     """Large-margin ordinal regression from exact labels or ranges, solved to a known accuracy.
 
@@ -77,14 +75,24 @@ class OrdinalSVM(ThresholdModel):
 
     _fitted_numbers = ("primal_value_", "dual_value_", "duality_gap_")
 
-    C: float = 0.1
-    _: KW_ONLY
-    loss: str = "squared_hinge"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    classes: Any = None
-    class_weight: Any = None
-    random_state: Any = 0
+    def __init__(
+        self,
+        C: float = 0.1,
+        *,
+        loss: str = "squared_hinge",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        classes: Any = None,
+        class_weight: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.classes = classes
+        self.class_weight = class_weight
+        self.random_state = random_state
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return LinearLearner(n_features, n_classes, "PA")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from numbers import Real
 from reprlib import repr as short
 from typing import Any
@@ -165,7 +164,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
 
     classes: Any
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         self._make_learner(1, 2)  # checks the parameters
         self._columns: dict[Any, int] = {}
         self._grades = Grades(self.classes)
@@ -322,7 +321,6 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         return learner, calibration
 
 
-@dataclass(repr=False, eq=False)
 class OrdinalPA(OrdinalClassifier):
     """Ordinal regression in River from grades or ranges, by exact passive-aggressive updates.
 
@@ -371,18 +369,26 @@ class OrdinalPA(OrdinalClassifier):
     ['low', 'mid', 'high']
     """
 
-    variant: str = "PA-I"
-    C: float = DEFAULT_C
-    average: bool = True
-    balanced: bool = True
-    classes: Any = None
+    def __init__(
+        self,
+        variant: str = "PA-I",
+        C: float = DEFAULT_C,
+        average: bool = True,
+        balanced: bool = True,
+        classes: Any = None,
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.average = average
+        self.balanced = balanced
+        self.classes = classes
+        super().__init__()
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         settings = (self.variant, self.C, bool(self.average))
         return LinearLearner(n_features, n_classes, *settings, balanced=bool(self.balanced))
 
 
-@dataclass(repr=False, eq=False)
 class PRank(OrdinalClassifier):
     """PRank (Crammer & Singer, 2001) in River, from grades or ranges.
 
@@ -404,7 +410,9 @@ class PRank(OrdinalClassifier):
     [1, 2, 3]
     """
 
-    classes: Any = None
+    def __init__(self, classes: Any = None) -> None:
+        self.classes = classes
+        super().__init__()
 
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         return PRankLearner(n_features, n_classes)
