@@ -169,7 +169,7 @@ NEEDS = "needs a relevance 0..4 and 136 finite numbers"
         (line(c3="nan"), NEEDS),
         (line(c136="inf"), NEEDS),
         (line(c5=None), NEEDS),
-        (line(c137="1"), "index 137, but there are 136 features"),
+        (line(c137="1"), "index 137 in '137:1' is not above 136 here, and at most 136"),
         (b"", "the file is empty"),
     ],
 )
