@@ -42,7 +42,10 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message)
         ({"label": "grade", "lower": "size"}, "either a label column, or"),
         ({"label": "grade", "hash_bits": 99}, "hash_bits must be in"),
         ({"label": "grade", "format": "xls"}, "unknown format 'xls'"),
-        ({"label": "grade", "on_bad_row": "ask"}, "on_bad_row must be"),
+        (
+            {"label": "grade", "on_bad_row": "ask"},
+            "unknown on_bad_row 'ask'; choose one of raise, skip",
+        ),
         ({"label": "grade", "features": ["grade"]}, "no column is left"),
         ({"paths": "nowhere.csv"}, r"nowhere\.csv: no such file"),
         ({"paths": []}, "no files given"),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import repeat, takewhile
 from math import isfinite
 from typing import Any
 
@@ -30,9 +31,8 @@ from ordspan.tables.text import (
     first_lines,
     parallel_map,
     plain_name,
-    read_ahead,
 )
-from ordspan.wording import SHOWN, brief, hint, plural
+from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
 SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
@@ -65,7 +65,7 @@ class Table:
     sparse = False
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
-    untyped: Sequence[str] = ()  # columns of text that may be numbers
+    typed = True  # whether text in it is text, and not perhaps a number
     fault = ""  # of the first bad row of a sample
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
@@ -171,16 +171,13 @@ class TextTable(Table):
         if faults and not self.fault:
             place = f", row {min(faults) + first}" if from_start else ""
             self.fault = f"{self.path}{place}: {faults[min(faults)]}"
-        n_names, odd = sum(REPLACED in name for name in self.names), []
-        if not content.isascii() and REPLACED.encode() not in content and TEXT in table.dtypes:
-            texts = table.select(pl.col(TEXT).str.contains(REPLACED, literal=True))
-            odd = (texts.sum_horizontal() > 0).arg_true().to_list()
-        if n_names or odd:
-            place = f" (the first is row {odd[0] + first})" if from_start and odd else ""
-            where = [plural(len(odd), "row") + place] if odd else []
-            where += [plural(n_names, "column name")] if n_names else []
+        odd = [name for name in self.names if REPLACED in name]
+        if not content.isascii() and REPLACED.encode() not in content:
+            for column in table.select(pl.col(TEXT)):
+                odd.extend(column.filter(column.str.contains(REPLACED, literal=True)).head(1))
+        if odd:
             self.notes.append(
-                f"letters of {' and '.join(where)} are not UTF-8 and read as {REPLACED}; for the "
+                f"letters that are not UTF-8 read as {REPLACED}, as in {brief(odd[0])}; for the "
                 f"right ones give {CP1252}"
             )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
@@ -228,7 +225,7 @@ class TextTable(Table):
 class CsvTable(TextTable):
     """A CSV file with a header, or standard input."""
 
-    quoted = True
+    quoted, typed = True, False
 
     def _open(self) -> list[str]:
         text = self._text()
@@ -251,7 +248,7 @@ class CsvTable(TextTable):
         n_lines, below = reader.line_num, [""]
         with suppress(csv.Error):  # a bad row
             below = next((cells for cells in reader if cells), below)
-        names = self.untyped = self._distinct(header, below)
+        names = self._distinct(header, below)
         n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped) + n_above
         rest = text.head.split(b"\n", n_lines)
         self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
@@ -356,9 +353,12 @@ class JsonTable(TextTable):
     def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
-        if wanted is None:
+        deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
+        if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
+            asked = dict.fromkeys(self.words, TEXT)
             with suppress(PolarsError):
-                return self._infer(content), {}
+                table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
+                return table, {}
         # by Python, which says what is wrong with a line; a row of nulls keeps its place
         rows, faults = [], Faults()
         for line in filter(str.strip, content.decode(errors="replace").split("\n")):
@@ -370,22 +370,9 @@ class JsonTable(TextTable):
         names = wanted or [*dict.fromkeys(name for row in rows for name in row)]
         if not names:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
-        self.untyped = names
+        self.typed = False
         content = b"\n".join(json.dumps(row).encode() for row in rows)
         return pl.read_ndjson(content, schema=dict.fromkeys(names, TEXT)), faults
-
-    def _infer(self, content: bytes) -> pl.DataFrame:
-        """The rows with the types that Polars finds."""
-        if any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines()):
-            raise ComputeError("for Python")  # Polars takes very long
-        asked = dict.fromkeys(self.words, TEXT)
-        table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
-        texts = [name for name, kind in table.schema.items() if kind == TEXT]
-        if texts:  # are most of the values among strings numbers?
-            as_floats: Any = dict.fromkeys(texts, FLOAT)
-            numbers = pl.read_ndjson(content, schema=as_floats, ignore_errors=True)
-            self.untyped = [n for n in texts if 2 * numbers[n].count() > table[n].count()]
-        return table
 
 
 def _json_object(line: str) -> dict[str, Any]:
@@ -426,6 +413,8 @@ class WholeTable(Table):
 class ExcelTable(WholeTable):
     """A sheet of an Excel workbook; cells are read as text."""
 
+    typed = False
+
     def _open(self) -> list[str]:
         import fastexcel
 
@@ -447,8 +436,7 @@ class ExcelTable(WholeTable):
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
         below = pl.int_range(cells.height, eager=True) > header
-        names = self.untyped = self._keep(cells.filter(below & (counts > 0)), cells.row(header))
-        return names
+        return self._keep(cells.filter(below & (counts > 0)), cells.row(header))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
         """The row that names the columns: the first that is not mostly empty, as titles are."""
@@ -488,8 +476,7 @@ class SurveyTable(WholeTable):
                 for code in sorted(labels)
                 if not any(span["lo"] <= code <= span["hi"] for span in gone)
             }
-            whole = column.dtype == FLOAT and not (column % 1 != 0).any()
-            if whole and not (column.abs() > MOST_EXACT).any():
+            if column.dtype == FLOAT and ((column % 1 == 0) & (column.abs() <= MOST_EXACT)).all():
                 column = column.cast(pl.Int64())
             values = set(column.drop_nulls().unique())
             if words and values <= words.keys() and len({*words.values()}) == len(words):
@@ -603,8 +590,10 @@ class ParquetTable(Table):
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
+        # read in another thread
+        ahead: Iterator[Any] = parallel_map(lambda _: next(batches, None), repeat(0), 1)
         with self._damage_reported("damaged after some rows"):
-            for piece in read_ahead(batches):
+            for piece in takewhile(lambda piece: piece is not None, ahead):
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
                 yield Batch(None, self._frame(piece), rows, self.path, row / self.n_rows, at)

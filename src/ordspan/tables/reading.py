@@ -28,6 +28,7 @@ from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT
 from ordspan.tables.rows import (
     BEGINNING,
+    FEATURE_BYTES,
     GROUP,
     LABEL,
     BadRows,
@@ -35,7 +36,7 @@ from ordspan.tables.rows import (
     Cursor,
     FileError,
     RowError,
-    check_features,
+    check_memory,
 )
 from ordspan.tables.svmlight import Extent, survey
 from ordspan.tables.text import STDIN
@@ -319,7 +320,7 @@ def count_features(
         remedies = ["correct it", "number the features from 1", bad]
         what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features,"
         options = replace(options, zero_based=zero_based, n_features=n_features)
-    check_features(what, n_features, join_hints(*remedies))
+    check_memory(what, FEATURE_BYTES * n_features, join_hints(*remedies))
     return options
 
 

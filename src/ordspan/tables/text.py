@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -196,19 +195,6 @@ def end_of_lines(content: bytes, quoted: bool = False) -> int:
 def first_lines(content: bytes, size: int) -> bytes:
     """The first whole lines, about ``size`` bytes of them."""
     return content if len(content) <= size else content[: content.find(b"\n", size) + 1 or None]
-
-
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, with the next two of them produced in another thread.
-
-    >>> list(read_ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    end: Any = object()
-    for item in parallel_map(lambda _: next(items, end), repeat(0), 1):
-        if item is end:
-            return
-        yield item
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
