@@ -47,17 +47,12 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
     ([1.5, 7.0, None, None, 1.0], [3])
     """
     values = column.cast(FLOAT, strict=False)
-    none = pl.Series([False]).new_from_index(0, len(column))
-    if values.null_count() == column.null_count() and (decimal == "." or column.dtype != TEXT):
-        return values.fill_nan(None), none  # the usual case, without a look at each cell
-    if column.dtype != TEXT:
+    if column.dtype != TEXT or (decimal == "." and values.null_count() == column.null_count()):
         return values.fill_nan(None), values.is_null() & column.is_not_null()
     cells = column.str.strip_chars()
     digits = cells
-    if decimal == ",":
-        swapped = cells.str.replace(",", ".", literal=True)
-        clear = pl.when(~cells.str.contains(".", literal=True)).then(swapped)
-        digits = pl.select(clear).to_series()
+    if decimal == ",":  # a cell with a point is no number then
+        digits = cells.str.replace(".", "?", literal=True).str.replace(",", ".", literal=True)
     values = digits.cast(FLOAT, strict=False).fill_nan(None)
     stray = values.is_null() & ~is_empty(cells)
     if stray.any() and (truth := is_boolean(cells)).any():  # 1 and 0, as in other formats
