@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import repeat, takewhile
 from math import isfinite
@@ -18,20 +17,10 @@ import polars as pl
 from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
+from ordspan.tables import text as texts
 from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of, sizes_of
-from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, without_codes
+from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
-from ordspan.tables.text import (
-    LONGEST_LINE,
-    N_SPANS,
-    STDIN,
-    THREADS,
-    Block,
-    Text,
-    first_lines,
-    parallel_map,
-    plain_name,
-)
 from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
@@ -49,7 +38,7 @@ MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MAX_DIGITS, MOST_EXACT = 64, 18, 2**53
-csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
+csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
@@ -59,7 +48,8 @@ class Table:
     """One file with named columns; this one has none.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
-    it is read.
+    it is read. ``sample`` reads about so many bytes of good rows spread over the file, and says
+    whether these are all; ``blocks`` reads columns from the block of a position on.
     """
 
     sparse = False
@@ -101,25 +91,6 @@ class Table:
             self.notes.append(f"{count} columns are named {name!r}: called {name} (1) and so on")
         return called
 
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows spread over the file, and whether these are all."""
-        table, whole = self._sample(size)
-        answers = without_codes(table, self.na)
-        gone = {c.name: c.null_count() - table[c.name].null_count() for c in answers}
-        self.no_answers = {name: count for name, count in gone.items() if count}
-        return answers, whole
-
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
-        """The rows from the block of a position on, with these columns."""
-        for block in self._blocks(types, at):
-            yield replace(block, table=without_codes(block.table, self.na), kept=block.table)
-
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        raise NotImplementedError
-
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
-        raise NotImplementedError
-
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
         return {}
@@ -131,23 +102,23 @@ class TextTable(Table):
     quoted, delimiter = False, ","
     patient = True  # whether to wait for many lines of a pipe
     _begin = 0  # first byte below the header
-    _opened: Text | None = None  # the pipe
+    _opened: texts.Text | None = None  # the pipe
     _as_text: frozenset[str] = frozenset()  # columns that are not all plain numbers
 
-    def _text(self) -> Text:
+    def _text(self) -> texts.Text:
         """The file, opened again, or the pipe."""
         how: Any = {"quoted": self.quoted, "pipe": self._pipe}
-        text = self._opened or Text(self.path, self._options.encoding, **how)
-        self._opened = text if self.path == STDIN else None
+        text = self._opened or texts.Text(self.path, self._options.encoding, **how)
+        self._opened = text if self.path == texts.STDIN else None
         return text
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; the first ones of a pipe.
 
         They have the types that Polars finds; in CSV all are text.
         """
         text = self._text()
-        if self.path == STDIN:
+        if self.path == texts.STDIN:
             pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
         else:
             pieces, whole = text.sample(size)
@@ -182,28 +153,28 @@ class TextTable(Table):
             )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         if not self.decimal:
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
-        threads = 0 if self.path == STDIN else THREADS
-        for table, faults, byte, share in parallel_map(parse, blocks, threads):
+        threads = 0 if self.path == texts.STDIN else texts.THREADS
+        for table, faults, byte, share in texts.parallel_map(parse, blocks, threads):
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
+    def _parse(self, block: texts.Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
         """
         content, byte, share = block
-        texts = types if self.decimal == "," else self._as_text
+        as_text = types if self.decimal == "," else self._as_text
         try:
-            wanted = {name: TEXT if name in texts else kind for name, kind in types.items()}
+            wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
             return *self._read(content, wanted), byte, share
         except PolarsError:
             table, faults = self._read_text(content, list(types))
@@ -232,7 +203,7 @@ class CsvTable(TextTable):
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         skipped = SEP_LINE.match(head)
         stated = skipped[1] if skipped else ""
-        usual = "\t" if plain_name(self.path).lower().endswith(".tsv") else ""
+        usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
         self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
         n_above = (self._options.header_row or 1) - 1
@@ -342,7 +313,7 @@ class JsonTable(TextTable):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        head = first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
+        head = texts.first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
         return self._read_text(head, None)[0].columns
@@ -393,10 +364,12 @@ def _json_object(line: str) -> dict[str, Any]:
 class WholeTable(Table):
     """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows."""
         return self._cells, True
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+        """All rows, as one batch."""
         rows = np.arange(self._cells.height) + 1 + self.n_headers
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
 
@@ -542,7 +515,7 @@ class ParquetTable(Table):
         with ParquetFile(self.path, metadata=self._metadata, **how) as file:
             yield from file.iter_batches(size, groups, columns, use_threads=False)
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
         import pyarrow as pa
         from pyarrow import types as t
@@ -552,7 +525,7 @@ class ParquetTable(Table):
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
-        groups = groups if whole else groups[:: max(1, len(groups) // N_SPANS)]
+        groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         most = self.n_rows if whole else most // 2
         kept = []
         with self._damage_reported():
@@ -584,14 +557,14 @@ class ParquetTable(Table):
                         found[field.name] = dtype.categories.to_list()
         return found
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
         # read in another thread
-        ahead: Iterator[Any] = parallel_map(lambda _: next(batches, None), repeat(0), 1)
+        ahead: Iterator[Any] = texts.parallel_map(lambda _: next(batches, None), repeat(0), 1)
         with self._damage_reported("damaged after some rows"):
             for piece in takewhile(lambda piece: piece is not None, ahead):
                 rows = np.arange(row, row + piece.num_rows) + 1

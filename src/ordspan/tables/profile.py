@@ -25,7 +25,14 @@ from ordspan.tables.encoder import (
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
+from ordspan.tables.numbers import (
+    TEXT,
+    as_numbers,
+    is_boolean,
+    is_empty,
+    why_formatted,
+    without_codes,
+)
 from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
@@ -248,7 +255,7 @@ class Profile:
         return notes
 
 
-def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
+def profile_files(files: Sequence[Any], words: Sequence[str] = ()) -> Profile:
     """The profile of samples of files, with some columns as words.
 
     Of standard input it has only the first rows.
@@ -258,7 +265,9 @@ def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
         file.words = words
         small = file.path == STDIN or Path(file.path).stat().st_size <= WHOLE_BYTES // len(files)
         size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
-        table, whole = file.sample(size)
+        cells, whole = file.sample(size)
+        table = without_codes(cells, file.na)
+        file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
         samples.append((file, table))
         all_whole &= whole
     return Profile(samples, whole=all_whole)

@@ -82,7 +82,7 @@ class SvmlightFile:
             rows = np.arange(before, before + grades.size) + 1
             begin = at._replace(byte=byte, before=before)
             table = pl.DataFrame(columns)
-            yield Batch(X, table, rows, self.path, share, begin, kept=table, faults=faults)
+            yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:
