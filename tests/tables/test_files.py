@@ -84,7 +84,6 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
         '{"w": 3.0, "g": 1}',
         '{"w": [1, 2.50], "g": 1}',
         '{"w": true, "g": 2}',
-        '{"w": 1e400, "g": 2}',
         '{"w": null, "g": 2}',
         "   ",
         '{"w": "ü", "g": 1}',

@@ -2,16 +2,15 @@
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat, takewhile
-from math import isfinite
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 from polars.exceptions import ComputeError, PanicException, PolarsError
@@ -37,7 +36,8 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
-DEEPEST, MAX_DIGITS, MOST_EXACT = 64, 18, 2**53
+DEEPEST, MOST_EXACT = 64, 2**53
+JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
 csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -82,13 +82,13 @@ class Table:
             self.n_headers = 1
             self.notes.append("row 1 is a second line of the header, so it is left out")
         called = [name or f"column {place}" for place, name in enumerate(names, 1)]
-        counts, number = Counter(called), Counter[str]()
-        for place, name in enumerate(called):
-            if counts[name] > 1:
-                number[name] += 1
-                called[place] = f"{name} ({number[name]})"
-        for name, count in number.items():
-            self.notes.append(f"{count} columns are named {name!r}: called {name} (1) and so on")
+        for name, count in Counter(called).items():
+            if count > 1:
+                numbers = iter(range(1, count + 1))
+                called = [f"{name} ({next(numbers)})" if one == name else one for one in called]
+                self.notes.append(
+                    f"{count} columns are named {name!r}: called {name} (1) and so on"
+                )
         return called
 
     def orders(self) -> dict[str, list[Any]]:
@@ -330,35 +330,21 @@ class JsonTable(TextTable):
             with suppress(PolarsError):
                 table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
                 return table, {}
-        # by Python, which says what is wrong with a line; a row of nulls keeps its place
-        rows, faults = [], Faults()
+        # line by line, to say what is wrong with one; a row of nulls keeps its place
+        lines, names, faults = list[str](), dict[str, None](), Faults()
         for line in filter(str.strip, content.decode(errors="replace").split("\n")):
             try:
-                rows.append(_json_object(line))
-            except (ValueError, RecursionError) as error:
-                faults[len(rows)] = f"not a JSON object with a value for each column: {error}"
-                rows.append({})
-        names = wanted or [*dict.fromkeys(name for row in rows for name in row)]
-        if not names:
+                names |= dict.fromkeys(JSON_OBJECT.decode(line))
+            except (msgspec.MsgspecError, RecursionError) as error:
+                why = f"not a JSON object with a value, or null, for each column ({error})"
+                faults[len(lines)] = f"{brief(line)} is {why}"
+            lines.append("{}" if len(lines) in faults else line)
+        types = dict.fromkeys(wanted or names, TEXT)
+        if not types:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         self.typed = False
-        content = b"\n".join(json.dumps(row).encode() for row in rows)
-        return pl.read_ndjson(content, schema=dict.fromkeys(names, TEXT)), faults
-
-
-def _json_object(line: str) -> dict[str, Any]:
-    """The object on a line; raises ValueError if there is none, or half of a surrogate pair."""
-    value: dict[str, Any] = json.loads(
-        line,
-        object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each name
-        parse_constant=lambda name: None,  # NaN is missing
-        parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
-        parse_float=lambda text: float(text) if isfinite(float(text)) else text,
-    )
-    json.dumps(value, ensure_ascii=False).encode()
-    if not isinstance(value, dict):
-        raise ValueError(brief(line))
-    return value
+        with damage_reported(self.path, "a line is not JSON", PolarsError):
+            return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
 
 
 class WholeTable(Table):
