@@ -6,7 +6,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,6 +59,8 @@ class Text:
         self.path, self._quoted = path, quoted
         if path != STDIN and not Path(path).is_file():
             raise FileError(f"{path}: no such file")
+        errors: Any = (OSError, EOFError, zlib.error) if path.lower().endswith(PACKED) else ()
+        self._damage_reported = partial(damage_reported, path, "damaged or truncated", *errors)
         with self._damage_reported():
             self._raw: Any = pipe if path == STDIN else open(path, "rb")  # noqa: SIM115
             self._file: Any = self._raw
@@ -92,11 +94,6 @@ class Text:
                 f"{self.path}: its lines end with carriage returns, as on an old Mac; save it "
                 "with the line ends of Windows or Unix"
             )
-
-    def _damage_reported(self) -> AbstractContextManager[None]:
-        packed = self.path.lower().endswith(PACKED)
-        errors = (OSError, EOFError, zlib.error) if packed else ()
-        return damage_reported(self.path, "damaged or truncated", *errors)
 
     def _read_bytes(self) -> bytes:
         """The next bytes: a block of a file; of a pipe, what has arrived."""
