@@ -265,7 +265,7 @@ MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
     (german(), [], "fields are separated by ';'"),
-    (german().encode("cp1252"), [], "letters of 58 rows (the first is row 9) are not UTF-8"),
+    (german().encode("cp1252"), [], "letters that are not UTF-8 read as �, as in '"),
     (german().encode("cp1252"), [], "the right ones give encoding='cp1252' (--encoding cp1252)"),
     (SAME["an id"], [], "left out 'id' (every value is different"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
@@ -425,7 +425,7 @@ NEW = [
     (CLEAN, "train", german(), [], 0, "fields are separated by"),
     (german(), "predict", german(), ["--keep", "age,income"], 0, "240 rows"),
     *(
-        (german(), command, german().encode("cp1252"), [], 0, "letters of 58 rows (the first is")
+        (german(), command, german().encode("cp1252"), [], 0, "letters that are not UTF-8 read")
         for command in ("predict", "evaluate")
     ),
 ]

@@ -123,7 +123,10 @@ REFUSED = [
     (f"{PREDICT} --model sparse", "the model needs svmlight rows"),
     ("predict '' --model model", "a name is empty; give a name, or leave the option out"),
     ("predict no-qid.svm --model sparse --keep qid", "row 1: the rows from here on have no 'qid'"),
-    ("predict index-7.svm --model sparse --on-bad-row raise", "index 7, but there are 3 features"),
+    (
+        "predict index-7.svm --model sparse --on-bad-row raise",
+        "index 7 in '7:1' is not above 0 here, and at most 3",
+    ),
     (f"{EVALUATE} --html none/page.html", "none: no such folder"),
     (f"{EVALUATE} --html rows.csv", "unknown file extension '.csv'; choose .html"),
     (f"{EVALUATE} --html model", "choose .html or .htm"),

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ordspan.datasets.coarsening import coarsen
-from ordspan.datasets.letor import CorruptFile, DataDir, DataUnavailable, data_folder, mslr
+from ordspan.datasets.letor import DataDir, DataUnavailable, data_folder, mslr
 from ordspan.datasets.sets import Dataset, Truth, abalone, california, income, parkinson
 from ordspan.datasets.synthetic import synthetic
 from ordspan.wording import check_choice
 
 __all__ = [
     "NAMES",
-    "CorruptFile",
     "DataUnavailable",
     "Dataset",
     "Truth",
@@ -55,8 +54,8 @@ def load_dataset(name: str, data_dir: DataDir = None, **choices: Any) -> Dataset
     ------
     DataUnavailable
         The data set is not available here; the message says how to get it.
-    CorruptFile
-        A file exists, but is damaged or another version.
+    ValueError
+        A file of it is damaged; the message names the row.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from ordspan.labels.forms import number_as_text
 from ordspan.tables import FORMATS
 from ordspan.tables.rows import FileError
 from ordspan.tables.text import STDIN, plain_name
-from ordspan.wording import closest, hint
+from ordspan.wording import check_choice, closest, hint
 
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
@@ -65,21 +65,17 @@ class FileOptions:
     def __post_init__(self) -> None:
         codes = [self.na] if isinstance(self.na, str | int | float) else self.na
         object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
-        if self.format is not None and self.format not in FORMATS:
-            raise ValueError(f"unknown format {self.format!r}; choose from {', '.join(FORMATS)}")
+        check_choice("format", self.format or "csv", FORMATS)
+        check_choice("decimal sign", self.decimal or ".", (".", ","))
         delimiter = "," if self.delimiter is None else self.delimiter
         if len(delimiter) != 1 or not delimiter.isascii():
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"the decimal separator must be . or , got {self.decimal!r}")
-        if self.encoding is not None:
-            try:
-                codecs.getincrementaldecoder(self.encoding)
-                "a".encode(self.encoding)  # rot13 cannot
-            except (LookupError, UnicodeError):
-                raise ValueError(
-                    f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
-                ) from None
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, UnicodeError):
+            raise ValueError(
+                f"unknown encoding {self.encoding!r}; utf-8, utf-16 and cp1252 are common"
+            ) from None
 
 
 def expand(paths: Iterable[str | Path]) -> list[str]:
@@ -138,7 +134,7 @@ def identity(path: str) -> Identity:
 
 def format_of(path: str, options: FileOptions) -> str:
     """The format that was given, or that follows from the ending of the name."""
-    if options.format is not None:
+    if options.format:
         return options.format
     ending = Path(plain_name(path)).suffix.lower()
     if path.lower().endswith(UNSURE) and is_csv(path):
@@ -217,10 +213,8 @@ mean 'income'?
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
         spaces = hint("delimiter=' '", "--delimiter ' '")
-        end = (
-            f"; are fields separated by spaces? Give {spaces}. Does a title stand above the names "
-        )
-        end += f"of the columns? Give {HEADER_ROW}"
+        end = f"; if fields are separated by spaces, give {spaces}, if a title stands above the "
+        end += f"names of the columns, {HEADER_ROW}"
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

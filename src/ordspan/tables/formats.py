@@ -2,37 +2,25 @@
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from math import isfinite
+from itertools import repeat, takewhile
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
+from ordspan.tables import text as texts
 from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of, sizes_of
-from ordspan.tables.numbers import FLOAT, TEXT, find_decimal, without_codes
+from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
-from ordspan.tables.text import (
-    LONGEST_LINE,
-    N_SPANS,
-    STDIN,
-    THREADS,
-    Block,
-    Text,
-    first_lines,
-    parallel_map,
-    plain_name,
-    read_ahead,
-)
-from ordspan.wording import SHOWN, brief, hint, plural
+from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
 SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
@@ -48,8 +36,9 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
-DEEPEST, MAX_DIGITS, MOST_EXACT = 64, 18, 2**53
-csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
+DEEPEST, MOST_EXACT = 64, 2**53
+JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
+csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
@@ -59,13 +48,14 @@ class Table:
     """One file with named columns; this one has none.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
-    it is read.
+    it is read. ``sample`` reads about so many bytes of good rows spread over the file, and says
+    whether these are all; ``blocks`` reads columns from the block of a position on.
     """
 
     sparse = False
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
-    untyped: Sequence[str] = ()  # columns of text that may be numbers
+    typed = True  # whether text in it is text, and not perhaps a number
     fault = ""  # of the first bad row of a sample
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
@@ -92,33 +82,14 @@ class Table:
             self.n_headers = 1
             self.notes.append("row 1 is a second line of the header, so it is left out")
         called = [name or f"column {place}" for place, name in enumerate(names, 1)]
-        counts, number = Counter(called), Counter[str]()
-        for place, name in enumerate(called):
-            if counts[name] > 1:
-                number[name] += 1
-                called[place] = f"{name} ({number[name]})"
-        for name, count in number.items():
-            self.notes.append(f"{count} columns are named {name!r}: called {name} (1) and so on")
+        for name, count in Counter(called).items():
+            if count > 1:
+                numbers = iter(range(1, count + 1))
+                called = [f"{name} ({next(numbers)})" if one == name else one for one in called]
+                self.notes.append(
+                    f"{count} columns are named {name!r}: called {name} (1) and so on"
+                )
         return called
-
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """About ``size`` bytes of good rows spread over the file, and whether these are all."""
-        table, whole = self._sample(size)
-        answers = without_codes(table, self.na)
-        gone = {c.name: c.null_count() - table[c.name].null_count() for c in answers}
-        self.no_answers = {name: count for name, count in gone.items() if count}
-        return answers, whole
-
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
-        """The rows from the block of a position on, with these columns."""
-        for block in self._blocks(types, at):
-            yield replace(block, table=without_codes(block.table, self.na), kept=block.table)
-
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        raise NotImplementedError
-
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
-        raise NotImplementedError
 
     def orders(self) -> dict[str, list[Any]]:
         """The values, from lowest to highest, of columns with an ordered type."""
@@ -131,23 +102,23 @@ class TextTable(Table):
     quoted, delimiter = False, ","
     patient = True  # whether to wait for many lines of a pipe
     _begin = 0  # first byte below the header
-    _opened: Text | None = None  # the pipe
+    _opened: texts.Text | None = None  # the pipe
     _as_text: frozenset[str] = frozenset()  # columns that are not all plain numbers
 
-    def _text(self) -> Text:
+    def _text(self) -> texts.Text:
         """The file, opened again, or the pipe."""
         how: Any = {"quoted": self.quoted, "pipe": self._pipe}
-        text = self._opened or Text(self.path, self._options.encoding, **how)
-        self._opened = text if self.path == STDIN else None
+        text = self._opened or texts.Text(self.path, self._options.encoding, **how)
+        self._opened = text if self.path == texts.STDIN else None
         return text
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of good rows spread over the file; the first ones of a pipe.
 
         They have the types that Polars finds; in CSV all are text.
         """
         text = self._text()
-        if self.path == STDIN:
+        if self.path == texts.STDIN:
             pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
         else:
             pieces, whole = text.sample(size)
@@ -171,42 +142,39 @@ class TextTable(Table):
         if faults and not self.fault:
             place = f", row {min(faults) + first}" if from_start else ""
             self.fault = f"{self.path}{place}: {faults[min(faults)]}"
-        n_names, odd = sum(REPLACED in name for name in self.names), []
-        if not content.isascii() and REPLACED.encode() not in content and TEXT in table.dtypes:
-            texts = table.select(pl.col(TEXT).str.contains(REPLACED, literal=True))
-            odd = (texts.sum_horizontal() > 0).arg_true().to_list()
-        if n_names or odd:
-            place = f" (the first is row {odd[0] + first})" if from_start and odd else ""
-            where = [plural(len(odd), "row") + place] if odd else []
-            where += [plural(n_names, "column name")] if n_names else []
+        odd = [name for name in self.names if REPLACED in name]
+        if not content.isascii() and REPLACED.encode() not in content:
+            for column in table.select(pl.col(TEXT)):
+                odd.extend(column.filter(column.str.contains(REPLACED, literal=True)).head(1))
+        if odd:
             self.notes.append(
-                f"letters of {' and '.join(where)} are not UTF-8 and read as {REPLACED}; for the "
+                f"letters that are not UTF-8 read as {REPLACED}, as in {brief(odd[0])}; for the "
                 f"right ones give {CP1252}"
             )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         if not self.decimal:
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
-        threads = 0 if self.path == STDIN else THREADS
-        for table, faults, byte, share in parallel_map(parse, blocks, threads):
+        threads = 0 if self.path == texts.STDIN else texts.THREADS
+        for table, faults, byte, share in texts.parallel_map(parse, blocks, threads):
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
+    def _parse(self, block: texts.Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
         """
         content, byte, share = block
-        texts = types if self.decimal == "," else self._as_text
+        as_text = types if self.decimal == "," else self._as_text
         try:
-            wanted = {name: TEXT if name in texts else kind for name, kind in types.items()}
+            wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
             return *self._read(content, wanted), byte, share
         except PolarsError:
             table, faults = self._read_text(content, list(types))
@@ -228,14 +196,14 @@ class TextTable(Table):
 class CsvTable(TextTable):
     """A CSV file with a header, or standard input."""
 
-    quoted = True
+    quoted, typed = True, False
 
     def _open(self) -> list[str]:
         text = self._text()
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         skipped = SEP_LINE.match(head)
         stated = skipped[1] if skipped else ""
-        usual = "\t" if plain_name(self.path).lower().endswith(".tsv") else ""
+        usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
         self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
         lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
         n_above = (self._options.header_row or 1) - 1
@@ -251,7 +219,7 @@ class CsvTable(TextTable):
         n_lines, below = reader.line_num, [""]
         with suppress(csv.Error):  # a bad row
             below = next((cells for cells in reader if cells), below)
-        names = self.untyped = self._distinct(header, below)
+        names = self._distinct(header, below)
         n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped) + n_above
         rest = text.head.split(b"\n", n_lines)
         self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
@@ -345,7 +313,7 @@ class JsonTable(TextTable):
     """A file, or standard input, with one JSON object per line; its keys are the columns."""
 
     def _open(self) -> list[str]:
-        head = first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
+        head = texts.first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
         return self._read_text(head, None)[0].columns
@@ -356,60 +324,38 @@ class JsonTable(TextTable):
     def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
-        if wanted is None:
+        deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
+        if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
+            asked = dict.fromkeys(self.words, TEXT)
             with suppress(PolarsError):
-                return self._infer(content), {}
-        # by Python, which says what is wrong with a line; a row of nulls keeps its place
-        rows, faults = [], Faults()
+                table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
+                return table, {}
+        # line by line, to say what is wrong with one; a row of nulls keeps its place
+        lines, names, faults = list[str](), dict[str, None](), Faults()
         for line in filter(str.strip, content.decode(errors="replace").split("\n")):
             try:
-                rows.append(_json_object(line))
-            except (ValueError, RecursionError) as error:
-                faults[len(rows)] = f"not a JSON object with a value for each column: {error}"
-                rows.append({})
-        names = wanted or [*dict.fromkeys(name for row in rows for name in row)]
-        if not names:
+                names |= dict.fromkeys(JSON_OBJECT.decode(line))
+            except (msgspec.MsgspecError, RecursionError) as error:
+                why = f"not a JSON object with a value, or null, for each column ({error})"
+                faults[len(lines)] = f"{brief(line)} is {why}"
+            lines.append("{}" if len(lines) in faults else line)
+        types = dict.fromkeys(wanted or names, TEXT)
+        if not types:
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
-        self.untyped = names
-        content = b"\n".join(json.dumps(row).encode() for row in rows)
-        return pl.read_ndjson(content, schema=dict.fromkeys(names, TEXT)), faults
-
-    def _infer(self, content: bytes) -> pl.DataFrame:
-        """The rows with the types that Polars finds."""
-        if any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines()):
-            raise ComputeError("for Python")  # Polars takes very long
-        asked = dict.fromkeys(self.words, TEXT)
-        table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
-        texts = [name for name, kind in table.schema.items() if kind == TEXT]
-        if texts:  # are most of the values among strings numbers?
-            as_floats: Any = dict.fromkeys(texts, FLOAT)
-            numbers = pl.read_ndjson(content, schema=as_floats, ignore_errors=True)
-            self.untyped = [n for n in texts if 2 * numbers[n].count() > table[n].count()]
-        return table
-
-
-def _json_object(line: str) -> dict[str, Any]:
-    """The object on a line; raises ValueError if there is none, or half of a surrogate pair."""
-    value: dict[str, Any] = json.loads(
-        line,
-        object_pairs_hook=lambda pairs: dict(pairs) | dict(pairs[::-1]),  # the first of each name
-        parse_constant=lambda name: None,  # NaN is missing
-        parse_int=lambda text: int(text) if len(text) <= MAX_DIGITS else text,
-        parse_float=lambda text: float(text) if isfinite(float(text)) else text,
-    )
-    json.dumps(value, ensure_ascii=False).encode()
-    if not isinstance(value, dict):
-        raise ValueError(brief(line))
-    return value
+        self.typed = False
+        with damage_reported(self.path, "a line is not JSON", PolarsError):
+            return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
 
 
 class WholeTable(Table):
     """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows."""
         return self._cells, True
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+        """All rows, as one batch."""
         rows = np.arange(self._cells.height) + 1 + self.n_headers
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
 
@@ -425,6 +371,8 @@ class WholeTable(Table):
 
 class ExcelTable(WholeTable):
     """A sheet of an Excel workbook; cells are read as text."""
+
+    typed = False
 
     def _open(self) -> list[str]:
         import fastexcel
@@ -447,8 +395,7 @@ class ExcelTable(WholeTable):
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
         below = pl.int_range(cells.height, eager=True) > header
-        names = self.untyped = self._keep(cells.filter(below & (counts > 0)), cells.row(header))
-        return names
+        return self._keep(cells.filter(below & (counts > 0)), cells.row(header))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
         """The row that names the columns: the first that is not mostly empty, as titles are."""
@@ -488,8 +435,7 @@ class SurveyTable(WholeTable):
                 for code in sorted(labels)
                 if not any(span["lo"] <= code <= span["hi"] for span in gone)
             }
-            whole = column.dtype == FLOAT and not (column % 1 != 0).any()
-            if whole and not (column.abs() > MOST_EXACT).any():
+            if column.dtype == FLOAT and ((column % 1 == 0) & (column.abs() <= MOST_EXACT)).all():
                 column = column.cast(pl.Int64())
             values = set(column.drop_nulls().unique())
             if words and values <= words.keys() and len({*words.values()}) == len(words):
@@ -555,7 +501,7 @@ class ParquetTable(Table):
         with ParquetFile(self.path, metadata=self._metadata, **how) as file:
             yield from file.iter_batches(size, groups, columns, use_threads=False)
 
-    def _sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
         """About ``size`` bytes of rows spread over the file; whether these are all."""
         import pyarrow as pa
         from pyarrow import types as t
@@ -565,7 +511,7 @@ class ParquetTable(Table):
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
-        groups = groups if whole else groups[:: max(1, len(groups) // N_SPANS)]
+        groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         most = self.n_rows if whole else most // 2
         kept = []
         with self._damage_reported():
@@ -597,14 +543,16 @@ class ParquetTable(Table):
                         found[field.name] = dtype.categories.to_list()
         return found
 
-    def _blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
         batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
+        # read in another thread
+        ahead: Iterator[Any] = texts.parallel_map(lambda _: next(batches, None), repeat(0), 1)
         with self._damage_reported("damaged after some rows"):
-            for piece in read_ahead(batches):
+            for piece in takewhile(lambda piece: piece is not None, ahead):
                 rows = np.arange(row, row + piece.num_rows) + 1
                 row += piece.num_rows
                 yield Batch(None, self._frame(piece), rows, self.path, row / self.n_rows, at)
@@ -615,8 +563,6 @@ class ParquetTable(Table):
 
     def _frame(self, piece: Any) -> pl.DataFrame:
         """A batch of Arrow as a frame; damaged ones are refused."""
-        if not piece.num_columns:
-            return pl.DataFrame()
         piece.validate(full=True)  # Polars would crash on damaged lengths or characters
         try:
             return pl.DataFrame(pl.from_arrow(piece)).cast({pl.Float16: pl.Float32})

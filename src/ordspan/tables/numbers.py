@@ -54,10 +54,8 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
         return values.fill_nan(None), values.is_null() & column.is_not_null()
     cells = column.str.strip_chars()
     digits = cells
-    if decimal == ",":
-        swapped = cells.str.replace(",", ".", literal=True)
-        clear = pl.when(~cells.str.contains(".", literal=True)).then(swapped)
-        digits = pl.select(clear).to_series()
+    if decimal == ",":  # a cell with a point is no number then
+        digits = cells.str.replace(".", "?", literal=True).str.replace(",", ".", literal=True)
     values = digits.cast(FLOAT, strict=False).fill_nan(None)
     stray = values.is_null() & ~is_empty(cells)
     if stray.any() and (truth := is_boolean(cells)).any():  # 1 and 0, as in other formats

@@ -25,8 +25,15 @@ from ordspan.tables.encoder import (
 from ordspan.tables.files import FileOptions, check_columns, open_file
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
-from ordspan.tables.rows import FileError, check_features
+from ordspan.tables.numbers import (
+    TEXT,
+    as_numbers,
+    is_boolean,
+    is_empty,
+    why_formatted,
+    without_codes,
+)
+from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
 
@@ -132,7 +139,7 @@ class Profile:
             return WORDS
         values, stray = self.numbers(name)
         n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        typed = all(name not in file.untyped for file in self.files)
+        typed = all(file.typed for file in self.files)
         if n_numbers + n_stray == 0 or (not n_stray and not typed):
             return NUMBER
         cells = self.cells(name)
@@ -248,7 +255,7 @@ class Profile:
         return notes
 
 
-def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
+def profile_files(files: Sequence[Any], words: Sequence[str] = ()) -> Profile:
     """The profile of samples of files, with some columns as words.
 
     Of standard input it has only the first rows.
@@ -258,7 +265,9 @@ def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
         file.words = words
         small = file.path == STDIN or Path(file.path).stat().st_size <= WHOLE_BYTES // len(files)
         size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
-        table, whole = file.sample(size)
+        cells, whole = file.sample(size)
+        table = without_codes(cells, file.na)
+        file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
         samples.append((file, table))
         all_whole &= whole
     return Profile(samples, whole=all_whole)
@@ -323,7 +332,7 @@ def plan_columns(
     remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
     remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
-    check_features(size, recipe.n_features, join_hints(*remedies))
+    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
     encoder = Encoder(recipe)
     if not profile.is_pipe:
         for place, name in enumerate(numbers):

@@ -25,9 +25,10 @@ from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
 from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
-from ordspan.tables.numbers import FLOAT, TEXT
+from ordspan.tables.numbers import FLOAT, TEXT, without_codes
 from ordspan.tables.rows import (
     BEGINNING,
+    FEATURE_BYTES,
     GROUP,
     LABEL,
     BadRows,
@@ -35,7 +36,7 @@ from ordspan.tables.rows import (
     Cursor,
     FileError,
     RowError,
-    check_features,
+    check_memory,
 )
 from ordspan.tables.svmlight import Extent, survey
 from ordspan.tables.text import STDIN
@@ -206,6 +207,8 @@ class RowReader:
             check_columns(path, reader.names, types)
             done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
+                table = without_codes(block.table, self.options.na)
+                block = replace(block, table=table, kept=block.table)
                 first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
@@ -277,7 +280,8 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         check_columns(path, reader.names, columns.names())
         for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
             good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            labels = columns.frame(block.table[good], reader.decimal, path)
+            table = without_codes(block.table[good], options.na)
+            labels = columns.frame(table, reader.decimal, path)
             words.update(columns.count_words(labels))
             check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
@@ -319,7 +323,7 @@ def count_features(
         remedies = ["correct it", "number the features from 1", bad]
         what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features,"
         options = replace(options, zero_based=zero_based, n_features=n_features)
-    check_features(what, n_features, join_hints(*remedies))
+    check_memory(what, FEATURE_BYTES * n_features, join_hints(*remedies))
     return options
 
 

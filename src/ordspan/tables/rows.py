@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ordspan.core.state import Ranks
 from ordspan.wording import hint
 
-POLICIES = ("raise", "skip", "keep", "refuse")
-KEEP, REFUSE = POLICIES[2:]
+KEEP, REFUSE = "keep", "refuse"
 N_EXAMPLES = 5
 FEATURE_BYTES = 150  # while a linear model is trained: scales, weights, averages, and copies
 
@@ -165,16 +164,14 @@ class Batch:
 
 @dataclass
 class BadRows:
-    """What to do with bad rows: raise an error, skip them, or keep them; counts them."""
+    """Bad rows, counted. The policy is to skip or KEEP them, or to "raise" an error.
+
+    REFUSE raises one that does not advise to skip the row.
+    """
 
     policy: str = "raise"
     count: Count = 0
     examples: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.policy not in POLICIES:
-            choices = " or ".join(POLICIES[:2])
-            raise ValueError(f"on_bad_row must be {choices}, got {self.policy!r}")
 
     def take_from(self, batch: Batch, faults: Faults) -> Batch:
         """The batch without its bad rows, or with the reasons where they are kept."""
@@ -222,30 +219,19 @@ class BadRows:
         return f"{self.count} skipped{first}"
 
 
-def memory_limit() -> float:
-    """Bytes that may be allocated at once: half the memory of the machine or its container."""
+def check_memory(what: str, n_bytes: float, remedy: str) -> None:
+    """Raise if something needs more than half of the memory of the machine or its container.
+
+    >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
+    """
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # Windows
         memory = 8 << 30
     with suppress(OSError, ValueError):  # no container, or no limit
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return memory / 2
-
-
-def check_features(what: str, n_features: int, remedy: str) -> None:
-    """Raise if a linear model of so many features needs more than half of the memory."""
-    check_memory(what, FEATURE_BYTES * n_features, remedy)
-
-
-def check_memory(what: str, n_bytes: float, remedy: str) -> None:
-    """Raise if something needs more than half of the memory.
-
-    >>> check_memory("a.txt: 10 features", 1500, "; use fewer")
-    """
-    limit = memory_limit()
-    if n_bytes > limit:
+    if n_bytes > memory / 2:
         raise FileError(
             f"{what} would take about {n_bytes / 1e9:,.1f} GB of memory, more than the limit of "
-            f"{limit / 1e9:,.1f} GB, half of the memory{remedy}"
+            f"{memory / 2e9:,.1f} GB, half of the memory{remedy}"
         )

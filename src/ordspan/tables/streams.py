@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ordspan.tables.encoder import Encoder
 from ordspan.tables.files import FileOptions, expand
 from ordspan.tables.rows import BadRows, Batch
-from ordspan.wording import report_missing
+from ordspan.wording import check_choice, report_missing
 
 if TYPE_CHECKING:
     from ordspan.tables.reading import RowReader
@@ -150,6 +150,7 @@ def stream(
     def as_list(names: Any) -> Any:
         return [names] if isinstance(names, str | Path) else names
 
+    check_choice("on_bad_row", on_bad_row, ("raise", "skip"))
     opening = {n: options.pop(n) for n in FileOptions.__match_args__ if n in options}
     lists = {n: as_list(options[n]) for n in ("features", "drop", "text", "hashed") if n in options}
     columns, bad = LabelColumns(label, lower, upper), BadRows(on_bad_row)

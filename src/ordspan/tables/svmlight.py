@@ -82,7 +82,7 @@ class SvmlightFile:
             rows = np.arange(before, before + grades.size) + 1
             begin = at._replace(byte=byte, before=before)
             table = pl.DataFrame(columns)
-            yield Batch(X, table, rows, self.path, share, begin, kept=table, faults=faults)
+            yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += grades.size
 
     def sample(self, size: int) -> Iterator[SparseRows]:
@@ -140,16 +140,14 @@ class SvmlightFile:
         if not is_number(grade):
             return f"the grade {brief(grade)} is not a number"
         before = self._first - 1
+        last = before + self.n_features if self.n_features else LARGEST_INDEX
         for cell in cells[bool(cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0])) :]:
             index, _, value = cell.partition(":")
             if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
                 return f"{brief(cell)} is not of the form index:value"
-            if int(index) <= before:
+            if not before < int(index) <= last:
                 zero = f"; give {hint('zero_based=True', '--zero-based')}?" * (int(index) == 0)
-                return f"index {index} in {brief(cell)} does not increase{zero}"
+                limits = f"above {before} here, and at most {last}"
+                return f"index {index} in {brief(cell)} is not {limits}{zero}"
             before = int(index)
-        if before > LARGEST_INDEX:
-            return f"index {before} is larger than {LARGEST_INDEX}"
-        if self.n_features and before - self._first >= self.n_features:
-            return f"index {before}, but there are {self.n_features} features"
         return f"{brief(line.decode(errors='replace'))} is not a row, grade index:value ..."

@@ -6,8 +6,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from itertools import repeat
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +59,8 @@ class Text:
         self.path, self._quoted = path, quoted
         if path != STDIN and not Path(path).is_file():
             raise FileError(f"{path}: no such file")
+        errors: Any = (OSError, EOFError, zlib.error) if path.lower().endswith(PACKED) else ()
+        self._damage_reported = partial(damage_reported, path, "damaged or truncated", *errors)
         with self._damage_reported():
             self._raw: Any = pipe if path == STDIN else open(path, "rb")  # noqa: SIM115
             self._file: Any = self._raw
@@ -93,11 +94,6 @@ class Text:
                 f"{self.path}: its lines end with carriage returns, as on an old Mac; save it "
                 "with the line ends of Windows or Unix"
             )
-
-    def _damage_reported(self) -> AbstractContextManager[None]:
-        packed = self.path.lower().endswith(PACKED)
-        errors = (OSError, EOFError, zlib.error) if packed else ()
-        return damage_reported(self.path, "damaged or truncated", *errors)
 
     def _read_bytes(self) -> bytes:
         """The next bytes: a block of a file; of a pipe, what has arrived."""
@@ -196,19 +192,6 @@ def end_of_lines(content: bytes, quoted: bool = False) -> int:
 def first_lines(content: bytes, size: int) -> bytes:
     """The first whole lines, about ``size`` bytes of them."""
     return content if len(content) <= size else content[: content.find(b"\n", size) + 1 or None]
-
-
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """The items, with the next two of them produced in another thread.
-
-    >>> list(read_ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    end: Any = object()
-    for item in parallel_map(lambda _: next(items, end), repeat(0), 1):
-        if item is end:
-            return
-        yield item
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
