@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import ordspan
 from ordspan.commands import evaluate
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
@@ -14,7 +15,7 @@ from ordspan.core.state import Floats
 from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
-from ordspan.wording import as_text
+from ordspan.wording import as_text, in_words
 
 LONGEST_NAME = 12
 WIDTHS = {"wide": 9.9, "narrow": 3.5}
@@ -175,22 +176,8 @@ def grade_row(row: dict[str, Any]) -> str:
 
 
 def how_made(summary: evaluate.Summary, n_drawn: int) -> dict[str, Any]:
-    """Model, files, rows and versions behind the numbers of the page."""
-    import ordspan
-
-    labels = summary["labels"]
-    ends = [f"{end} {labels[end]}" for end in ("lower", "upper") if labels[end]]
-    skipped = [f"{summary['skipped']:,}", *summary["skipped_examples"][:1]]
-    return {
-        "Model": summary["model"],
-        "Files": ", ".join(summary["files"]),
-        "Labels": labels["label"] or ", ".join([*ends, *labels["ratings"]]),
-        "Queries": summary["group"] or "none",
-        "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
-        f"{summary['range_rows']:,} with a range",
-        "Rows skipped": ", such as ".join(skipped),
-        "Rows without a label": f"{summary['unlabelled_rows']:,}",
-        "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
-        "Rows in the plots": f"{n_drawn:,}",
-        "ordspan": ordspan.__version__,
-    }
+    """Model, files, rows and version behind the numbers of the page."""
+    names = ["model", "files", "labels", "group", "exact_rows", "range_rows", "unlabelled_rows"]
+    names += ["skipped", "skipped_examples", "thresholds"]
+    told = {name.replace("_", " "): in_words(summary[name]) for name in names if summary[name]}
+    return told | {"rows in the plots": f"{n_drawn:,}", "ordspan": ordspan.__version__}
