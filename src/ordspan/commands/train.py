@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -81,7 +80,7 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             with stop.at_any_moment():
                 return train_on_dask(job, report)
         with stop.at_any_moment():
-            run = Run(job, pipe=pipe)
+            run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
         run.begin(stop)
@@ -233,9 +232,7 @@ class Run:
 
     model: TableModel
 
-    def __init__(
-        self, job: TrainJob, *, pipe: Any = None, words: Counter[str] | None = None
-    ) -> None:
+    def __init__(self, job: TrainJob, pipe: Any = None) -> None:
         self.base: TableModel | None = None
         if job.start is not None:
             self.base, self.reader = models.open_continued(job, pipe)
@@ -243,7 +240,7 @@ class Run:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
             labels, bad = models.labels_to_learn(job), BadRows(job.on_bad_row)
             reader = RowReader(expand(job.files), job.options, labels, bad, pipe=pipe)
-            self.reader = reader.find_columns(choice, job.grades, words)
+            self.reader = reader.find_columns(choice, job.grades)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
