@@ -140,15 +140,16 @@ def in_words(value: Any, scale: float = 1.0) -> str:
 
     >>> in_words(0.123456789), in_words("PA-I"), in_words([2, 0.5]), in_words(8.7e-19)
     ('0.123457', 'PA-I', '2, 0.5', '0')
-    >>> in_words({"C": 1.0, "kernel": None}), in_words([*range(1000)])[-22:]
-    ('C=1', '6, 7, ... 1,000 in all')
+    >>> in_words({"C": 1.0, "kernel": None}), in_words([*range(1000)])[-29:]
+    ('C=1', '6, 7, ..., 999 (1,000 in all)')
     """
     if isinstance(value, dict):
         texts = {name: in_words(one) for name, one in value.items()}
         return ", ".join(f"{name}={text}" for name, text in texts.items() if text)
     if isinstance(value, list | tuple):
-        more = [] if len(value) <= N_SHOWN else [f"... {len(value):,} in all"]
-        return ", ".join([*map(in_words, value[:N_SHOWN]), *more])
+        if len(value) <= N_SHOWN + 1:
+            return ", ".join(map(in_words, value))
+        return f"{in_words(value[:N_SHOWN])}, ..., {in_words(value[-1])} ({len(value):,} in all)"
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -18,7 +18,7 @@ from ordspan.metrics.ranks import GAP, best_probabilities
 from standalone import check_stands_alone, try_page
 
 N_ROWS, N_CLASSES = 600, 5
-TIMED = ("seconds", "rows_per_second", "files", "notes", "page")
+TIMED = ("seconds", "files", "notes", "page")
 FEATURES = ["size", "age", "town"]
 PLOTS = ["scores", "confusion", "errors", "margins", "reliability", "coverage", "widths"]
 LABELS = [{"label": "grade"}, {"lower": "low", "upper": "high"}]

@@ -8,8 +8,6 @@ from ordspan.cli.printing import print_notes, print_skipped, print_table, say, t
 from ordspan.commands import jobs
 from ordspan.wording import in_words, plural
 
-MAX_GRADES = 10
-"""Grades to print of a training."""
 MAX_CHARACTERS = 70
 """Of the names of the grades above a confusion matrix."""
 MAX_CLASSES = 8
@@ -42,16 +40,14 @@ def train(summary: dict[str, Any]) -> None:
     """
     from ordspan.commands.evaluate import compared, shown_range
 
-    ranges, classes = summary["ranges"], [str(grade) for grade in summary["classes"]]
-    passes, n_classes = max(1, len(summary["mae"])), len(classes)
-    if n_classes > MAX_GRADES + 2:
-        classes = [*classes[:MAX_GRADES], "...", classes[-1]]
+    ranges, classes = summary["ranges"], summary["classes"]
+    passes = max(1, len(summary["mae"]))
     say(
         f"{summary['rows'] // passes:,} rows"
         f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
         f"{f' in {passes} passes,' * (passes > 1)} in "
         f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
-        f"{n_classes} grades: {', '.join(classes)}."
+        f"{len(classes)} grades: {in_words(classes)}."
     )
     print_notes(summary["notes"])
     print_skipped(summary)

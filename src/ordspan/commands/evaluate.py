@@ -404,9 +404,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
         summary = summarise(job, model, reader, rows, ndcgs)
-        seconds = clock.seconds()
-        summary["seconds"] = round(seconds, 3)
-        summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))
+        summary["seconds"] = round(clock.seconds(), 3)
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text
 

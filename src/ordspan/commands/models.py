@@ -15,14 +15,7 @@ from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
-from ordspan.tables.files import (
-    check_columns,
-    expand,
-    identity,
-    is_svmlight,
-    is_utf8,
-    sizes_of,
-)
+from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8, sizes_of
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
