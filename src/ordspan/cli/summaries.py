@@ -12,7 +12,7 @@ MAX_CHARACTERS = 70
 """Of the names of the grades above a confusion matrix."""
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
-PARTS = ("columns", "training", "checkpoint")
+PARTS = ("fitted", "columns", "training", "checkpoint")
 """Of a description of a model."""
 APART = ("classes", "thresholds", "calibration", "weights", "identities", "held_out")
 """What such a description tells in tables of their own, or only by --json."""
