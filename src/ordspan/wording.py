@@ -33,6 +33,7 @@ EXTRAS = {package: extra for extra, packages in PACKAGES.items() for package in 
 SHOWN, LONGEST_SHOWN = 60, 200
 """Characters of a cell shown in a message if it is longer than LONGEST_SHOWN."""
 N_SHOWN = 8
+ROUNDING = 1e-12
 MIN_SIMILARITY = 0.65
 """Similarity from which a name is suggested in place of an unknown one."""
 
@@ -132,6 +133,28 @@ def brief(value: Any) -> str:
     if len(whole) <= LONGEST_SHOWN:
         return repr(value)
     return f"{whole[:SHOWN]!r}... ({len(whole):,} characters)"
+
+
+def in_words(value: Any, scale: float = 1.0) -> str:
+    """A plain value for people: six digits of a number, what rounding left over as 0.
+
+    >>> in_words(0.123456789), in_words("PA-I"), in_words([2, 0.5]), in_words(8.7e-19)
+    ('0.123457', 'PA-I', '2, 0.5', '0')
+    >>> in_words({"C": 1.0, "kernel": None}), in_words([*range(1000)])[-29:]
+    ('C=1', '6, 7, ..., 999 (1,000 in all)')
+    """
+    if isinstance(value, dict):
+        texts = {name: in_words(one) for name, one in value.items()}
+        return ", ".join(f"{name}={text}" for name, text in texts.items() if text)
+    if isinstance(value, list | tuple):
+        if len(value) <= N_SHOWN + 1:
+            return ", ".join(map(in_words, value))
+        return f"{in_words(value[:N_SHOWN])}, ..., {in_words(value[-1])} ({len(value):,} in all)"
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "" if value is None else str(value)
 
 
 def plural(count: int, noun: str) -> str:

@@ -18,7 +18,7 @@ from ordspan.metrics.ranks import GAP, best_probabilities
 from standalone import check_stands_alone, try_page
 
 N_ROWS, N_CLASSES = 600, 5
-TIMED = ("seconds", "rows_per_second", "files", "notes", "page")
+TIMED = ("seconds", "files", "notes", "page")
 FEATURES = ["size", "age", "town"]
 PLOTS = ["scores", "confusion", "errors", "margins", "reliability", "coverage", "widths"]
 LABELS = [{"label": "grade"}, {"lower": "low", "upper": "high"}]
@@ -415,7 +415,7 @@ def test_a_bad_row_is_named_or_skipped_and_counted(folder, frame, tmp_path):
         assert found[name] == good[name]
     told = f"Bad rows skipped: 1 of {N_ROWS} (0.2%), such as:"
     assert told in said(*bad, "--on-bad-row", "skip")
-    assert "Rows skipped</dt><dd>1, such as" in page.read_text("utf-8")
+    assert "skipped</dt><dd>1</dd><dt>skipped examples</dt>" in page.read_text("utf-8")
 
 
 def test_rows_without_a_label_are_left_out_and_counted(folder, frame, tmp_path):

@@ -8,6 +8,8 @@ from files_to_train import make_rows, write_rows
 
 import ordspan
 from ordspan import stream
+from ordspan.catalog import DEFAULTS
+from ordspan.commands.jobs import MODEL, TrainJob, options_of
 from tables import said, summary
 
 X, GRADES = make_rows(300)
@@ -89,3 +91,12 @@ def test_the_name_of_one_column_is_not_taken_apart(path, tmp_path):
     assert stream(path, label="grade", features="x1", keep="x0").feature_names == ["x1"]
     TABLE.sort_values("grade").to_csv(path, index=False)
     assert any("alike in their labels" in note for note in stream(path, label="grade").notes)
+
+
+def test_a_field_of_the_job_is_an_option_everywhere(path, tmp_path):
+    settings = ordspan.train_files(path, tmp_path / "a", label="grade").training["settings"]
+    shown, known = said("train", "--help"), inspect.signature(ordspan.train_files).parameters
+    for name, one in options_of(TrainJob).items():
+        assert name in known
+        assert one.argument or one.names[0].partition("/")[0] in shown
+        assert (name in settings) == (one.of in ("", MODEL) or name in DEFAULTS["pa"])

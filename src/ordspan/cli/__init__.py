@@ -1,6 +1,6 @@
-"""The command line; each command has its own module."""
+"""The command line: the order of the commands is that of their help."""
 
-from ordspan.cli import annotate, evaluate, export, info, predict, reproduce, serve, train  # noqa: F401
+from ordspan.cli import summaries, serve, annotate  # noqa: F401 # isort: skip
 from ordspan.cli.app import app
 
 __all__ = ["app"]

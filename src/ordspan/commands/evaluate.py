@@ -25,7 +25,6 @@ from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
-from ordspan.pages import is_page
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import Batch, FileError
@@ -393,7 +392,8 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         import matplotlib as mpl  # noqa: F401 - fail early
 
         inputs = [job.model, *expand(job.files)]
-        check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
+        endings = (".html", ".htm")
+        check_output(job.page, inputs, overwrite=job.overwrite, endings=endings)
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():
@@ -404,9 +404,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
         summary = summarise(job, model, reader, rows, ndcgs)
-        seconds = clock.seconds()
-        summary["seconds"] = round(seconds, 3)
-        summary["rows_per_second"] = round(rows.size / max(seconds, 1e-9))
+        summary["seconds"] = round(clock.seconds(), 3)
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import ordspan
 from ordspan.commands import evaluate
 from ordspan.commands.info import largest_weights
 from ordspan.core.measures import distance
@@ -14,7 +15,7 @@ from ordspan.core.state import Floats
 from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
-from ordspan.wording import as_text
+from ordspan.wording import as_text, in_words
 
 LONGEST_NAME = 12
 WIDTHS = {"wide": 9.9, "narrow": 3.5}
@@ -54,9 +55,9 @@ def page_text(
     drawn = draw_figures(summary, model, sample, ndcgs)
     weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
     heads, ranges = evaluate.range_table(summary)
+    files = evaluate.describe_files([Path(path).name for path in summary["files"]])
     texts = {
-        "title": f"Evaluation of {Path(summary['model']).name}",
-        "lead": lead(summary),
+        "title": f"Evaluation of {Path(summary['model']).name} on {files}",
         "verdict": evaluate.verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "edge": f"{names[0]} | {names[1]}",
@@ -132,21 +133,6 @@ def axis_names(classes: list[Any]) -> list[str]:
     return cut if len(set(cut)) == len(cut) else whole
 
 
-def lead(summary: evaluate.Summary) -> str:
-    """The result in one or two sentences."""
-    files = evaluate.describe_files([Path(path).name for path in summary["files"]])
-    text = (
-        f"On {summary['rows']:,} rows of {files} the predicted grade is "
-        f"{evaluate.number(summary['mae'])} grades away from the label on average."
-    )
-    if summary["accuracy"] is not None:
-        text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
-        text += f"{evaluate.percent(summary['accuracy'])} get exactly that grade."
-    if summary["range_rows"]:
-        text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
-    return text
-
-
 def cards(summary: evaluate.Summary) -> Iterator[str]:
     """A card for every measure, and one for the ranges shown."""
     rows = evaluate.measures(summary)
@@ -175,22 +161,8 @@ def grade_row(row: dict[str, Any]) -> str:
 
 
 def how_made(summary: evaluate.Summary, n_drawn: int) -> dict[str, Any]:
-    """Model, files, rows and versions behind the numbers of the page."""
-    import ordspan
-
-    labels = summary["labels"]
-    ends = [f"{end} {labels[end]}" for end in ("lower", "upper") if labels[end]]
-    skipped = [f"{summary['skipped']:,}", *summary["skipped_examples"][:1]]
-    return {
-        "Model": summary["model"],
-        "Files": ", ".join(summary["files"]),
-        "Labels": labels["label"] or ", ".join([*ends, *labels["ratings"]]),
-        "Queries": summary["group"] or "none",
-        "Rows": f"{summary['rows']:,}: {summary['exact_rows']:,} with an exact label, "
-        f"{summary['range_rows']:,} with a range",
-        "Rows skipped": ", such as ".join(skipped),
-        "Rows without a label": f"{summary['unlabelled_rows']:,}",
-        "Thresholds": ", ".join(f"{value:.5g}" for value in summary["thresholds"]),
-        "Rows in the plots": f"{n_drawn:,}",
-        "ordspan": ordspan.__version__,
-    }
+    """Model, files, rows and version behind the numbers of the page."""
+    names = ["model", "files", "labels", "group", "exact_rows", "range_rows", "unlabelled_rows"]
+    names += ["skipped", "skipped_examples", "thresholds"]
+    told = {name.replace("_", " "): in_words(summary[name]) for name in names if summary[name]}
+    return told | {"rows in the plots": f"{n_drawn:,}", "ordspan": ordspan.__version__}

@@ -5,7 +5,6 @@ import ordspan.distributed  # noqa: F401  first, as its error names the extra to
 # isort: split
 import logging
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -17,7 +16,6 @@ from distributed import Client, LocalCluster
 
 from ordspan.catalog import PA
 from ordspan.commands.jobs import Report, TrainJob
-from ordspan.commands.models import labels_to_learn
 from ordspan.commands.train import Run
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
@@ -26,10 +24,9 @@ from ordspan.labels.text import LabelReader
 from ordspan.metrics.ranks import count_labels
 from ordspan.models.file import Rounds
 from ordspan.tables.encoder import Encoder, stack_rows
-from ordspan.tables.files import expand, is_svmlight
-from ordspan.tables.reading import RowReader, count_features, find_words
+from ordspan.tables.files import expand
+from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
-from ordspan.tables.svmlight import survey
 
 LOCAL = "local"
 CONNECT_SECONDS = 15.0
@@ -108,8 +105,7 @@ def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
     # workers may have another working directory
     job = replace(job, files=[os.path.abspath(path) for path in expand(job.files)])
     with connected(job.dask) as client:
-        cluster = Cluster(client)
-        run = open_run(cluster, job)
+        cluster, run = Cluster(client), Run(job)
         if job.resume:
             run.read_checkpoint(OrdinalPA, Rounds)
         else:
@@ -117,20 +113,6 @@ def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
         fit(cluster, run, report)
     run.write()
     return run.summary()
-
-
-def open_run(cluster: Cluster, job: TrainJob) -> Run:
-    """The run; workers find the grades and the number of features that are not given."""
-    files, options, columns, words = [*job.files], job.options, labels_to_learn(job), None
-    if is_svmlight(files[0], options):
-        if job.grades is None or not options.n_features:
-            extents = cluster.run(survey, [(path,) for path in files], files, "ordspan-survey")
-            words = Counter({*()}.union(*(extent.grades for extent in extents)))
-            options = count_features(files, options, extents)
-    elif job.grades is None and not columns.parts:
-        tasks = [([path], options, columns) for path in files]
-        words = sum(cluster.run(find_words, tasks, files, "ordspan-grades"), Counter())
-    return Run(replace(job, **vars(options)), words=words)
 
 
 def fit(cluster: Cluster, run: Run, report: Report) -> None:

@@ -38,7 +38,7 @@ from ordspan.tables.rows import (
     RowError,
     check_memory,
 )
-from ordspan.tables.svmlight import Extent, survey
+from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
 from ordspan.wording import hint, join_hints, plural
 
@@ -98,13 +98,8 @@ class RowReader:
         told = [(path, note) for path, notes in self.notes_of.items() for note in notes]
         return [f"{note} ({path})" if many else note for path, note in told]
 
-    def find_columns(
-        self, choice: profiles.ColumnChoice, classes: Any = None, words: Any = None
-    ) -> Self:
-        """Find and check columns, features and grades, given or in labels, before any learning.
-
-        The ``words`` of the labels may be known already.
-        """
+    def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
+        """Find and check columns, features and grades, given or in labels, before any learning."""
         sizes_of(self.files)  # raises if one is missing
         self.options = count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
@@ -113,28 +108,28 @@ class RowReader:
         if classes is not None and self.columns.names():
             check_grades(len(classes), "the order has")
             self.grades = LabelReader(check_classes(classes))
-        return self._find_sparse(choice, words) if sparse else self._find_columns(choice, words)
+        return self._find_sparse(choice) if sparse else self._find_columns(choice)
 
-    def _find_sparse(self, choice: profiles.ColumnChoice, words: Any) -> Self:
+    def _find_sparse(self, choice: profiles.ColumnChoice) -> Self:
         """Find grades, scale and order of svmlight rows."""
         if any(choice[:4]) or self.options.na:
             raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
         if self.grades is None:
-            words = words or Counter({*()}.union(*(survey(path).grades for path in self.files)))
+            words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         how: Any = {"n_sparse": self.options.n_features, "standardise": choice.standardise}
         state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
         self.encoder = Encoder(Recipe(**how, zero_based=bool(self.options.zero_based)), state)
         return self
 
-    def _find_columns(self, choice: profiles.ColumnChoice, words: Any) -> Self:
+    def _find_columns(self, choice: profiles.ColumnChoice) -> Self:
         """Find features, grades and order of the rows of tables; all problems are told at once."""
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
         recipe, notes = self.recipe, []
         if self.columns.names() and self.grades is None:
-            notes = self._find_grades(profile, words)
+            notes = self._find_grades(profile)
         profile.refuse_problems()
         told = profile.notes(recipe, self.left_out, self.grades)
         self.notes = [*self.file_notes, *told, *notes]
@@ -146,17 +141,16 @@ class RowReader:
             self.sorted_by = profile.sorted_by(recipe, self.grades, self.columns)
         return self
 
-    def _find_grades(self, profile: profiles.Profile, words: Any) -> list[str]:
+    def _find_grades(self, profile: profiles.Profile) -> list[str]:
         """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
         columns, labels, notes = self.columns, profile.labels(self.columns), list[str]()
         try:
             if order := profile.order(columns):
                 self.grades = LabelReader(check_classes(order))
                 return []
-            if words is None:
-                words = columns.count_words(labels)
-                if not profile.whole and not columns.parts:  # a sample is enough for equal parts
-                    words = find_words(self.files, self.options, columns)
+            words = columns.count_words(labels)
+            if not profile.whole and not columns.parts:  # a sample is enough for equal parts
+                words = find_words(self.files, self.options, columns)
             columns.refuse_amounts(labels, profile.path)
             self.grades, notes = grades_in(words, columns, profile.path)
         except ValueError as error:
@@ -299,19 +293,16 @@ def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions)
             )
 
 
-def count_features(
-    files: Sequence[str], options: FileOptions, extents: Sequence[Extent] = ()
-) -> FileOptions:
+def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     """The options with the first index and the number of features of svmlight files.
 
-    What was not given is found by a first pass over the files, whose results may be given. Indices
-    start at 0 if 0 occurs.
+    What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
     """
     n_features, what = options.n_features, f"{options.n_features:,} features"
     remedies = [f"give a smaller {hint('n_features', '--n-features')}"]
     sparse = [path for path in files if is_svmlight(path, options)]
     if sparse and not n_features:
-        extents = extents or [survey(path) for path in sparse]
+        extents = [survey(path) for path in sparse]
         zero_based = options.zero_based
         if zero_based is None:
             zero_based = min(extent.smallest for extent in extents) == 0

@@ -1,0 +1,274 @@
+"""What is printed of train, predict, evaluate, export, info and reproduce."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ordspan.cli.app import command, prints, progress_bar
+from ordspan.cli.printing import print_notes, print_skipped, print_table, say, tell
+from ordspan.commands import jobs
+from ordspan.wording import in_words, plural
+
+MAX_CHARACTERS = 70
+"""Of the names of the grades above a confusion matrix."""
+MAX_CLASSES = 8
+"""Weight vectors to show for models with one per grade; --json has all."""
+PARTS = ("fitted", "columns", "training", "checkpoint")
+"""Of a description of a model."""
+APART = ("classes", "thresholds", "calibration", "weights", "identities", "held_out")
+"""What such a description tells in tables of their own, or only by --json."""
+FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
+"""What reproduce writes."""
+
+
+@prints(
+    jobs.TrainJob,
+    "ratings.csv --label grade --model ratings.ordspan",
+    "If there is a checkpoint beside the model, --resume continues it.",
+)
+def train(summary: dict[str, Any]) -> None:
+    """Train a model from files of any size, in bounded memory.
+
+    The label is one column (--label) of grades or ranges, or two columns
+    (--lower, --upper). All other columns are features: numbers are
+    standardised, text with few distinct values is one-hot encoded, and
+    missing values are filled in. The command inspects the files first and
+    prints what it decided.
+
+    A checkpoint is kept next to the model. After a crash, Ctrl-C or SIGTERM,
+    run the same command with --resume: it ends with the same model, byte for
+    byte.
+    """
+    from ordspan.commands.evaluate import compared, shown_range
+
+    ranges, classes = summary["ranges"], summary["classes"]
+    passes = max(1, len(summary["mae"]))
+    say(
+        f"{summary['rows'] // passes:,} rows"
+        f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
+        f"{f' in {passes} passes,' * (passes > 1)} in "
+        f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
+        f"{len(classes)} grades: {in_words(classes)}."
+    )
+    print_notes(summary["notes"])
+    print_skipped(summary)
+    mae, held_out, constant = summary["mae"], summary["held_out"], summary["constant"]
+    if mae and constant:  # later passes have seen the rows
+        say("Each row predicted before it was learned:")
+        say("  " + compared(mae[0], constant["mae"], constant["grade"]))
+    if len(mae) > 1:
+        say(f"MAE of pass {len(mae)}, whose rows were seen before: {mae[-1]:.4f}.")
+    if held_out is not None:
+        best = held_out["best_constant"]["mae"]
+        say(f"On {held_out['rows']:,} held-out rows:")
+        say("  " + compared(held_out["mae"], best["value"], best["grade"]))
+        shown = shown_range(held_out["ranges"])
+        say(
+            f"  {100 * shown['coverage']:.0f} % ranges hold the grade of "
+            f"{100 * shown['expected']:.1f} % of the rows and span {shown['mean_width']:.1f} "
+            "grades on average."
+        )
+    if (fitted := summary["fitted_mae"]) is not None:
+        say("On the training rows:")
+        say("  " + compared(fitted, constant["mae"], constant["grade"]))
+    say(f"Written to {summary['model']}.")
+
+
+@prints(
+    jobs.PredictJob,
+    "new.csv --model ratings.ordspan --range 0.9 --out graded.csv",
+    "No file was written.",
+)
+def predict(summary: dict[str, Any]) -> None:
+    """Predict the grade of every row, in order and in bounded memory.
+
+    The output has the kept columns, then prediction (the grade), rank (1 is the lowest), score
+    (the latent score) and margin (distance of the score to the nearest threshold, a measure of
+    confidence); with --range also lower and upper, with --proba one column per grade, such as
+    P(high). Columns are matched by name; extra columns are ignored. There is one output row per
+    input row; if a row cannot be predicted, its cells are empty and the column reason says why.
+    """
+    if summary["empty"]:
+        text = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
+        say(f"{text}; the column reason says why, such as:", err=True)
+        for example in summary["empty_examples"]:
+            say(f"  {example}", err=True)
+    print_notes(summary["notes"], err=True)
+    if summary["out"] != jobs.STDOUT:
+        text = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
+        say(f"{text}, written to {summary['out']}.", err=True)
+
+
+@prints(jobs.EvaluateJob, "ratings.csv --model ratings.ordspan")
+def evaluate(summary: dict[str, Any]) -> None:
+    """Measure how well a model grades the rows of files, in bounded memory.
+
+    Labels are read from the columns used in training, or from those named
+    here. MAE is the mean distance in grades to the label or its range;
+    macro MAE, accuracy, kappa and the confusion matrix cover the rows with
+    an exact label. Rows without a label are left out. Each measure is shown
+    next to the best constant: the best value for predicting the same grade
+    for every row.
+
+    RPS is the ranked probability score and the log score the mean of
+    -ln P(label); 0 is best for both, and the best constant is the same
+    probabilities for every row. Ranges are counted for each coverage of
+    predict --range. If a label is itself a range, the true grade is unknown:
+    the share of predicted ranges that contain it lies between the share that
+    contain the whole label and the share that overlap it. The expected share
+    follows from the probabilities of the model.
+
+    NDCG at 1, 5 and 10 is the mean over queries with a relevant row, one
+    above the lowest grade. Gains are 2^(rank-1)-1, tied scores share their
+    positions, and rows labelled by a range are ignored. The rows of a query
+    must be consecutive.
+    """
+    from ordspan.commands.evaluate import describe_files, measures, range_table, verdict
+
+    title = f"{summary['model']} on {describe_files(summary['files'])}"
+    heads = ("measure", "model", "best constant", "over")
+    print_table(title, heads, [row[:4] for row in measures(summary)], *heads[::2], "over")
+    print_table("Ranges by coverage", *range_table(summary))
+    names = [str(grade) for grade in summary["classes"]]
+    wide = sum(len(name) + 3 for name in names) > MAX_CHARACTERS
+    if summary["exact_rows"] and wide:
+        say(
+            f"The confusion matrix of {len(names)} grades is too wide to print: see it with --html "
+            "or --json."
+        )
+    elif summary["exact_rows"]:
+        counts = zip(names, summary["confusion"], strict=True)
+        rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
+        title = "Rows by true grade (down) and predicted grade (across)"
+        print_table(title, ["true", *names], rows, "true")
+    print_skipped(summary)
+    print_notes(summary["notes"])
+    say(verdict(summary))
+    if "page" in summary:
+        say(f"Written to {summary['page']}; open it in a browser.")
+
+
+@prints(jobs.ExportJob, "ratings.ordspan ratings.onnx")
+def export(summary: dict[str, Any]) -> None:
+    """Write a model as one ONNX graph of standard operators, for other runtimes.
+
+    Inputs: X, the raw numbers, one example per row, NaN if missing; and words, strings, if the
+    model has text columns. Outputs: rank (1 is the lowest), prediction (the grade) and score; for
+    a calibrated model also probabilities (one column per grade), lower and upper (the ends of the
+    range, one column per coverage). Names and order of the columns, grades, thresholds and
+    coverages are in the metadata of the file. Both types compute in float64, so the ranks are
+    those of ordspan predict for the same values, unless a score is within rounding of a threshold.
+    Hashed text and kernels cannot be exported.
+    """
+    size = f"{summary['features']} features, {len(summary['classes'])} grades"
+    say(f"{size}, {summary['dtype']}, written to {summary['out']}.")
+
+
+@prints(jobs.InfoJob, "ratings.ordspan --top 10")
+def info(about: dict[str, Any]) -> None:
+    """Show the parameters, grades, calibration, largest weights and training of a model."""
+    print_table("", ("", ""), properties(about), "")
+    print_grades(about)
+    if calibration := about["calibration"]:
+        say(
+            f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
+            f"one is 1 / (1 + exp({in_words(calibration['slope'])} * score - cut))."
+        )
+        if calibration["labels"] == "contain":
+            say("Ranges are calibrated to contain whole labels if these are ranges themselves.")
+        reaches = [
+            (f"{100 * one['coverage']:g} %", in_words(one["reach"]) or "all grades")
+            for one in calibration["ranges"]
+        ]
+        heads = ("coverage", f"reach ({calibration['reach_unit']})")
+        print_table("Ranges: all grades within reach of the score", heads, reaches)
+    if about["weights"]:
+        print_weights(about)
+
+
+def properties(about: dict[str, Any], of: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values of all that is told of a model, but not in tables of their own."""
+    for name, value in about.items():
+        if name in PARTS:
+            yield from properties(value or {}, f"{name} ")
+        elif value and name not in APART:
+            yield f"{of}{name}".replace("_", " "), in_words(value)
+
+
+def print_grades(about: dict[str, Any]) -> None:
+    """Every grade with its range of scores, and its cut if calibrated."""
+    grades = [str(grade) for grade in about["classes"]]
+    columns: dict[str, Any] = {"rank": range(1, len(grades) + 1), "grade": grades}
+    if (thresholds := about["thresholds"]) is not None:
+        columns |= {"score from": [None, *thresholds], "to below": [*thresholds, None]}
+    if about["calibration"]:
+        columns["cut (log-odds)"] = [*about["calibration"]["cuts"], None]
+    rows = (map(in_words, row) for row in zip(*columns.values(), strict=True))
+    print_table("Grades", columns, rows, "grade")
+
+
+def print_weights(about: dict[str, Any]) -> None:
+    """The largest weights; one column per grade if each has its own."""
+    rows, classes = about["weights"], about["classes"][:MAX_CLASSES]
+    vectors, scaled = isinstance(rows[0]["weight"], list), any(row["spread"] for row in rows)
+    lines = []
+    for row in rows:
+        weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
+        scale = [in_words(row["mean"], row["spread"] or 0.0), in_words(row["spread"], 0.0)]
+        lines.append([row["feature"], *map(in_words, weights), *(scale if scaled else ())])
+    heads = map(str, classes) if vectors else ["weight"]
+    heads = ["feature", *heads, *(("mean", "spread") if scaled else ())]
+    print_table("Largest weights", heads, lines, "feature")
+    count = f"{len(rows):,} of {about['features']:,} features"
+    unit = "standard deviation" if scaled else "unit"
+    say(f"{count}; a weight is the change in score per {unit} of the feature.")
+
+
+@command(
+    jobs.ReproduceJob,
+    "--datasets abalone --runs 10 --out quick",
+    "Run the same command again to continue.",
+)
+def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
+    """Run the paper's experiments: figures, tables, claims and one page.
+
+    After an interruption, run the same command again to continue. The same
+    settings give the same bytes in results.npz, whatever --jobs is.
+    """
+    from ordspan.clock import Clock
+    from ordspan.experiments.claims import count_verdicts
+    from ordspan.experiments.reproduce import reproduce as run
+
+    clock = Clock()
+    with progress_bar(counted=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def report(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        results, summary, claims = run(job, report)
+    folder, counts = job.report_only or job.out, count_verdicts(claims)
+    if json:
+        tell({"summary": summary, "claims": counts, "out": folder}, json)
+        return
+    print_summary(summary)
+    hold, fail, not_run = counts.values()
+    say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
+    took = "" if job.report_only else f" in {clock.seconds():.1f} s"
+    say(f"Written to {folder}{took}: {FILES}.")
+    say(f"Open {folder}/report.html in a browser.")
+    for name, reason in results.settings["unavailable"].items():
+        say(f"Not run: {name}: {reason}.")
+
+
+def print_summary(summary: list[dict[str, Any]]) -> None:
+    """Print a table of the errors after the last trial, one row a curve."""
+    rows = []
+    for row in summary:
+        labels = f"{row['labels']} % ranges" if row["labels"] else "exact"
+        C = "" if row["C"] is None else f"{row['C']:g}"
+        mae = f"{row['mae']:.3f}" + (f" ± {row['sem']:.3f}" if row["runs"] > 1 else "")
+        used = f"{row['interval_mae']:.3f}"
+        rows.append((row["dataset"], labels, row["algorithm"], C, mae, used))
+    title = "Mean absolute error after the last trial (± standard error)"
+    heads = ("data set", "labels", "algorithm", "C", "MAE", "MAE to the labels used")
+    print_table(title, heads, rows, "data set", "algorithm")
