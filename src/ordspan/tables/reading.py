@@ -78,11 +78,6 @@ class RowReader:
         """How columns become features."""
         return self.encoder.recipe
 
-    @property
-    def first(self) -> Any:
-        """The first file."""
-        return self.open(self.files[0])
-
     def open(self, path: str) -> Any:
         """One of the files; it is opened again once it has been read."""
         if path not in self.opened:
@@ -121,9 +116,10 @@ class RowReader:
         if self.grades is None:
             words = words or Counter({*()}.union(*(survey(path).grades for path in self.files)))
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
-        how: Any = {"n_sparse": self.options.n_features, "standardise": choice.standardise}
+        size, zero_based = self.options.n_features, bool(self.options.zero_based)
+        recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
         state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
-        self.encoder = Encoder(Recipe(**how, zero_based=bool(self.options.zero_based)), state)
+        self.encoder = Encoder(recipe, state)
         return self
 
     def _find_columns(self, choice: profiles.ColumnChoice, words: Any) -> Self:
@@ -131,18 +127,14 @@ class RowReader:
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
-        recipe, notes = self.recipe, []
+        notes = list[str]()
         if self.columns.names() and self.grades is None:
             notes = self._find_grades(profile, words)
         profile.refuse_problems()
-        told = profile.notes(recipe, self.left_out, self.grades)
-        self.notes = [*self.file_notes, *told, *notes]
-        unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
-        unused = [name for name in unused if name not in (*taken, *recipe.columns)]
-        self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
+        self.notes = [*self.file_notes, *profile.notes(self.recipe, self.left_out), *notes]
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
-            self.sorted_by = profile.sorted_by(recipe, self.grades, self.columns)
+            self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
         return self
 
     def _find_grades(self, profile: profiles.Profile, words: Any) -> list[str]:
@@ -375,20 +367,17 @@ class Staging:
                 if is_first and total >= MUCH_SPACE:
                     note = f"about {total / 1e9:,.1f} GB beside the model"
                     print(f"Note: rows are kept on disk while training, {note}.", file=sys.stderr)
-                self._check_space(total - written)
+                needed, free = total - written, shutil.disk_usage(self.folder).free
+                if needed > free:
+                    raise FileError(
+                        f"{self.folder.parent}: rows that are read more than once are kept there "
+                        f"as numbers, which needs {needed / 1e9:,.1f} GB, but only "
+                        f"{free / 1e9:,.1f} GB are free; write the model to another disk, or make "
+                        "one pass over unsorted rows"
+                    )
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
-
-    def _check_space(self, needed: float) -> None:
-        free = shutil.disk_usage(self.folder).free
-        if needed > free:
-            self.remove()
-            raise FileError(
-                f"{self.folder.parent}: rows that are read more than once are kept there as "
-                f"numbers, which needs {needed / 1e9:,.1f} GB, but only {free / 1e9:,.1f} GB are "
-                "free; write the model to another disk, or make one pass over unsorted rows"
-            )
 
     def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
         """Features, lower and upper ranks of some rows."""
