@@ -361,7 +361,7 @@ REFUSED = [
     (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", "."]),
     (text(QUARTERS, ";", age=int, income="{:,}".format), [], "which may mean", ["--decimal", ","]),
     *(
-        (files, [], f"{name!r} holds numbers written as text, such as {cell!r}; write plain", cure)
+        (files, [], f"it holds numbers written as text, such as {cell!r} (write plain", cure)
         for files, name, cell in DRESSED
         for cure in (["--drop", name], ["--text", name])
     ),

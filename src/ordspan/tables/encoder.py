@@ -29,9 +29,6 @@ MAX_UNSEEN = 1000
 SENTENCE_BITS = 16
 MAX_TERMS = 2000  # words and pairs whose weights have names
 TERM_BYTES = 1 << 21  # of the text in which they are counted
-WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+"
-SOME_CELLS = 10_000
-ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 FAR = 20.0  # standard deviations from the mean that are noted
 LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
@@ -323,13 +320,10 @@ class Encoder:
 
         if name not in self._enums:
             self._enums[name] = pl.Enum(words)
-        cells = table[name].cast(pl.String()).fill_null("")
+        cells = table[name].cast(pl.String()).fill_null("").str.strip_chars()
         codes = cells.cast(self._enums[name], strict=False).to_physical()
-        if codes.null_count():
-            cells = cells.str.strip_chars()
-            codes = cells.cast(self._enums[name], strict=False).to_physical()
-            for word, n in Counter(cells.filter(codes.is_null())).items():
-                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+        for word, n in Counter(cells.filter(codes.is_null())).items():
+            self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
         return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
 
 
@@ -398,22 +392,6 @@ def stack_rows(parts: list[Any]) -> Any:
     return vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
 
 
-def are_sentences(cells: pl.Series, few: int) -> bool:
-    """Whether cells have several words each, and seldom the same ones.
-
-    ``few`` distinct cells are categories, however long.
-
-    >>> import polars as pl
-    >>> are_sentences(pl.Series(["it broke after a week", "would buy it again any time"]), 256)
-    True
-    >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]), 256)
-    False
-    """
-    some = cells[:SOME_CELLS]
-    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
-    return several and cells.n_unique() > min(few, len(cells) / 2)
-
-
 def sentence_rows(column: pl.Series, bits: int, n_features: int) -> Any:
     """Words and pairs of words of every cell, hashed into the last ``2 ** bits`` features."""
     from scipy.sparse import csr_array
@@ -453,11 +431,9 @@ def named_places(name: str, terms: tuple[str, ...], bits: int) -> dict[int, str]
 
 def _text_of(column: pl.Series) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All cells in lower case as UTF-8, and where each ends."""
-    import polars as pl
-
-    cells = column.cast(pl.String()).fill_null("").str.to_lowercase()
+    cells = column.cast(str).fill_null("").str.to_lowercase()
     text = np.frombuffer(cells.str.join("").item().encode(), dtype=np.uint8)
-    return text, cells.str.len_bytes().cast(pl.Int64()).cum_sum().to_numpy()
+    return text, cells.str.len_bytes().cast(int).cum_sum().to_numpy()
 
 
 def _seed(name: str) -> np.uint64:

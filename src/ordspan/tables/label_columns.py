@@ -106,9 +106,7 @@ class LabelColumns:
         """Refuse two columns whose ends look like half-open brackets: never equal, far apart."""
         if self.brackets or self.lower is None or self.upper is None:
             return
-        import polars as pl
-
-        ends = (c.str.strip_chars().cast(pl.Float64(), strict=False).to_numpy() for c in frame)
+        ends = (c.str.strip_chars().cast(float, strict=False).to_numpy() for c in frame)
         if edge := shared_edge(*ends):
             raise FileError(
                 f"{path}: {self.lower!r} and {self.upper!r} are never equal, and {edge} is in "
@@ -120,7 +118,7 @@ class LabelColumns:
     def read(self, reader: LabelReader, frame: pl.DataFrame) -> tuple[Ranks, Ranks, Faults]:
         """Lower and upper ranks of the rows of a `frame`, and the faults of bad ones.
 
-        A row without a label has the rank NO_LABEL.
+        A row that is bad or has no label has the rank NO_LABEL.
         """
         ranks, faults = np.full((frame.height, 2), NO_LABEL, dtype=np.int64), Faults()
         numbered = frame.with_row_index(ROW)

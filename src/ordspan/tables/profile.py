@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,17 +12,10 @@ from numpy.typing import NDArray
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
-from ordspan.tables.encoder import (
-    DEFAULT_HASH_BITS,
-    LARGEST,
-    Encoder,
-    Recipe,
-    are_sentences,
-    frequent_terms,
-)
-from ordspan.tables.files import FileOptions, check_columns, open_file
+from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
+from ordspan.tables.files import FileOptions, check_columns, open_file, sizes_of
 from ordspan.tables.formats import Table
-from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import TEXT, as_numbers, is_boolean, is_empty, why_formatted
 from ordspan.tables.rows import FileError, check_features
 from ordspan.tables.text import STDIN
@@ -32,6 +24,8 @@ from ordspan.wording import closest, columns_hint, hint, join_hints
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
 MAX_WORDS = 256  # text columns with more distinct values than this are hashed
+WORD, SOME_CELLS = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+", 10_000
+ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
 MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
@@ -135,7 +129,7 @@ class Profile:
             return NUMBER
         cells = self.cells(name)
         there = cells.filter(~is_empty(cells))
-        if n_numbers < n_stray and are_sentences(there, MAX_WORDS):
+        if n_numbers < n_stray and are_sentences(there):
             return SENTENCES
         if n_stray and is_boolean(cells).any():
             return WORDS  # booleans among other words
@@ -143,13 +137,7 @@ class Profile:
         if n_numbers < n_stray:
             if _are_dates(there):
                 return HAS_DATES
-            if why := why_formatted(cells):
-                how = f"{columns_hint('drop', name)}, or take it as words with "
-                self.problems.append(
-                    f"{self.path}: column {name!r} {why}, or leave it out with {how}"
-                    + columns_hint("text", name)
-                )
-            return WORDS
+            return why_formatted(cells) or WORDS
         if not typed:
             return NUMBER
         # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
@@ -161,8 +149,10 @@ class Profile:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
             return FROM_ANNOTATE
+        if kind in (PARTLY, HAS_DATES, NEITHER):
+            return kind
         if kind not in (NUMBER, WORDS):
-            return "" if kind == SENTENCES else kind
+            return ""
         is_number = kind == NUMBER
         cells = self.numbers(name)[0] if is_number else self.cells(name)
         values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
@@ -199,9 +189,8 @@ class Profile:
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""
-        lower, upper, faults = columns.read(grades, self.labels(columns))
-        good = lower > 0
-        good[list(faults)] = False
+        lower, upper, _ = columns.read(grades, self.labels(columns))
+        good = lower != NO_LABEL
         numbers = [(repr(n), self.numbers(n)[0].filter(good)) for n in recipe.numbers]
         words = [(repr(n), self.cells(n).filter(good)) for n in recipe.texts]
         return find_sort_key([("their labels", (lower + upper)[good]), *numbers, *words])
@@ -245,11 +234,11 @@ def profile_files(files: Sequence[Table], words: Sequence[str] = ()) -> Profile:
 
     Of standard input it has only the first rows.
     """
-    samples, all_whole = [], True
+    samples, all_whole, size = [], True, WHOLE_BYTES
+    if sum(sizes_of([file.path for file in files])) > WHOLE_BYTES:
+        size = max(1 << 18, SAMPLE_BYTES // len(files))
     for file in files:
         file.words = words
-        small = file.path == STDIN or Path(file.path).stat().st_size <= WHOLE_BYTES // len(files)
-        size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
         table, whole = file.sample(size)
         samples.append((file, table))
         all_whole &= whole
@@ -281,7 +270,8 @@ def plan_columns(
     chosen = [name for name in kinds if name not in left_out]
     profile.problems += [
         f"{profile.path}: column {name!r} cannot be a feature, because {kinds[name]}; leave it "
-        f"out, or take it as words with {columns_hint('text', name)}"
+        f"out with {columns_hint('drop', name)}, or take it as words with "
+        f"{columns_hint('text', name)}"
         for name in chosen
         if kinds[name] not in (NUMBER, WORDS, SENTENCES)
     ]
@@ -319,6 +309,21 @@ def plan_columns(
         for place, name in enumerate(numbers):
             encoder.state[:, place] = scale_of(profile.numbers(name)[0])
     return encoder, left_out
+
+
+def are_sentences(cells: pl.Series) -> bool:
+    """Whether cells have several words each, and seldom the same ones.
+
+    A few distinct cells are categories, however long.
+
+    >>> are_sentences(pl.Series(["it broke after a week", "would buy it again any time"]))
+    True
+    >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]))
+    False
+    """
+    some = cells[:SOME_CELLS]
+    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
+    return several and cells.n_unique() > min(MAX_WORDS, len(cells) / 2)
 
 
 def _are_dates(words: pl.Series) -> bool:

@@ -34,7 +34,6 @@ from ordspan.tables.rows import (
     Batch,
     Cursor,
     FileError,
-    RowError,
     check_features,
 )
 from ordspan.tables.svmlight import Extent, survey
@@ -152,7 +151,7 @@ class RowReader:
             self.grades, notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
-                raise RowError(profile.fault) from error
+                self.bad.add(profile.fault)
             profile.problems.append(str(error))
         return notes
 
