@@ -294,24 +294,23 @@ def count_features(
     What was not given is found by a first pass over the files, whose results may be given. Indices
     start at 0 if 0 occurs.
     """
-    n_features, what = options.n_features, f"{options.n_features:,} features"
-    remedies = [f"give a smaller {hint('n_features', '--n-features')}"]
     sparse = [path for path in files if is_svmlight(path, options)]
-    if sparse and not n_features:
-        extents = extents or [survey(path) for path in sparse]
-        zero_based = options.zero_based
-        if zero_based is None:
-            zero_based = min(extent.smallest for extent in extents) == 0
-        path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
-        n_features = extent.largest + zero_based
-        if n_features < 1:
-            raise FileError(f"{path}: no line has a feature, index:value")
-        bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-        remedies = ["correct it", "number the features from 1", bad]
-        what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features,"
-        options = replace(options, zero_based=zero_based, n_features=n_features)
-    check_features(what, n_features, join_hints(*remedies))
-    return options
+    if options.n_features or not sparse:
+        size, smaller = options.n_features, hint("n_features", "--n-features")
+        check_features(f"{size:,} features", size, f"; give a smaller {smaller}")
+        return options
+    extents = extents or [survey(path) for path in sparse]
+    zero_based = options.zero_based
+    if zero_based is None:
+        zero_based = min(extent.smallest for extent in extents) == 0
+    path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
+    size = extent.largest + zero_based
+    if size < 1:
+        raise FileError(f"{path}: no line has a feature, index:value")
+    what = f"{path}, row {extent.row}: index {extent.largest} means {size:,} features,"
+    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+    check_features(what, size, join_hints("correct it", "number the features from 1", bad))
+    return replace(options, zero_based=zero_based, n_features=size)
 
 
 class Staging:
