@@ -241,7 +241,6 @@ def test_the_grades_of_a_file_are_those_it_means(tmp_path, name):
 
 RARE = having(grade=["6", "7-9", *map(str, CLEAN["grade"][2:])])
 ORDER = ["--grades", "w,x,y,z"]
-ANNA = NAMES.with_columns(anna="grade", ben=NAMES["grade"].replace("z", "y"))
 CODES = having(zip=[f"{1000 * (i % 9) + 10:05}" for i in range(N)])
 NOISE = pl.DataFrame({"x": RNG.normal(size=800), "grade": RNG.integers(1, 6, 800)})
 SKIP = ["--on-bad-row", "skip"]
@@ -278,8 +277,6 @@ SAID = [
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (it holds dates)"),
     (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
-    (ANNA, ORDER, "columns that hold the grades themselves: anna; if these are other labels"),
-    (ANNA, ORDER, "out with drop=['anna'] (--drop anna)"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),
     (RARE, [], "very few rows have the grades 6, 7, 9; if these are mistyped, classes=[1, 2,"),
@@ -299,7 +296,6 @@ SAID = [
 ]
 UNSAID = [
     (orders(30), [], "left out"),
-    (ANNA, [*ORDER, "--drop", "anna"], "the grades themselves"),
     (CODES, ["--text", "zip"], "zeros"),
     (CLEAN, ["--grades", "0..40"], "very few"),
     (CLEAN.drop("town"), [], "Note:"),
@@ -365,7 +361,7 @@ REFUSED = [
     (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", "."]),
     (text(QUARTERS, ";", age=int, income="{:,}".format), [], "which may mean", ["--decimal", ","]),
     *(
-        (files, [], f"{name!r} holds numbers written as text, such as {cell!r}; write plain", cure)
+        (files, [], f"it holds numbers written as text, such as {cell!r} (write plain", cure)
         for files, name, cell in DRESSED
         for cure in (["--drop", name], ["--text", name])
     ),

@@ -256,8 +256,8 @@ def test_all_problems_are_told_at_once(tmp_path):
     for part in (
         "a.csv: 3 problems",
         "1. ",
-        "column 'income' holds numbers written as text, such as '$0,100'",
-        "column 'share' holds numbers written as text, such as '0 %'",
+        "'income' cannot be a feature, because it holds numbers written as text, such as '$0,100'",
+        "'share' cannot be a feature, because it holds numbers written as text, such as '0 %'",
         "a.csv: column 'view': ",
         "--grades",
     ):

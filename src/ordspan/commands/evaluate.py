@@ -221,7 +221,7 @@ def summarise(
     best = best_probabilities(lower, upper, counts, len(classes))
     probabilities = measure_probabilities(model.calibration, rows)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
-    notes += [*model.encoder.unseen_notes(), *model.encoder.far_notes(), *reader.label_notes()]
+    notes += [*model.encoder.notes(), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     if queries and (without := queries["queries_without_relevant_rows"]):
         notes.append(

@@ -92,7 +92,7 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
 
 def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
     """Read labels and queries from the columns named; by default, labels as in training."""
-    given, first, recipe = job.label_columns, reader.first, reader.recipe
+    given, first = job.label_columns, reader.open(reader.files[0])
     if first.sparse:
         if {*given.names(), group} - {None, LABEL, GROUP}:
             raise ValueError(f"{first.path}: {FIXED}; leave out the columns of labels and queries")
@@ -100,11 +100,11 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
         return
     if given.names():
         reader.columns = given
-    elif not recipe.n_sparse:
+    elif not reader.recipe.n_sparse:
         name = hint("label=", "--label COLUMN")
         why = f", which held the label in training (name it here with {name}, or the two columns "
         check_columns(first.path, first.names, reader.columns.names(), why + "of ranges)")
-    if group is not None and not recipe.n_sparse:
+    if group is not None and not reader.recipe.n_sparse:
         check_columns(first.path, first.names, [group])
     reader.group = group
 
@@ -188,15 +188,16 @@ def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
     reader = open_for(base, job, job.on_bad_row, pipe)
     name_labels(reader, job)
     reader.left_out = left_out = base.training["left_out"]
+    first = reader.open(reader.files[0])
     known = {*base.recipe.columns, *reader.columns.names(), *base.columns.names(), *left_out}
-    new = [name for name in reader.first.names if name not in known]
+    new = [name for name in first.names if name not in known]
     if new and not base.recipe.n_sparse:
         names = ", ".join(map(repr, new[:8]))
         reader.notes.append(f"{job.start} does not know {names}, which it does not learn from")
     # what a pipe taught about the scale goes on with the next pipe
     reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
     if job.is_pipe:
-        reader.notes += reader.first.notes
+        reader.notes += first.notes
     else:
         reader.find_order()
     return base, reader

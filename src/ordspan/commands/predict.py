@@ -89,7 +89,7 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
         inputs = [job.model, *reader.files]
         write_tables(job.out, tables(), inputs, overwrite=job.overwrite)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
-    notes += [*model.encoder.unseen_notes(), *model.encoder.far_notes()]
+    notes += model.encoder.notes()
     return {
         "out": job.out,
         "model": job.model,
@@ -121,7 +121,7 @@ def predicted_columns(job: PredictJob, model: TableModel) -> list[str]:
 def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
     """A reader of the rows to predict, which has all columns that the model and ``keep`` need."""
     reader = open_for(model, job, REFUSE if job.on_bad_row == "raise" else KEEP, pipe)
-    first, keep = reader.first, hint("keep=", "--keep")
+    first, keep = reader.open(reader.files[0]), hint("keep=", "--keep")
     first.patient = False  # predict rows of a pipe as they arrive
     needed = () if model.recipe.n_sparse else model.recipe.columns
     check_columns(first.path, first.names, needed, f", which the model {job.model} needs")

@@ -504,7 +504,7 @@ class Run:
 
     def all_notes(self) -> list[str]:
         """What a user may not expect."""
-        notes = [*self.notes, *self.reader.encoder.unseen_notes(), *self.reader.label_notes()]
+        notes = [*self.notes, *self.reader.encoder.notes(), *self.reader.label_notes()]
         lower, upper, exact = np.array(self.progress.labels)
         n_rows, found = int(lower.sum()), lower + upper - exact
         # a grade of an ordered type may have no rows at all

@@ -73,16 +73,15 @@ def sole_writer(path: Path, state: str = "being trained") -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     real = Path(os.path.realpath(path))  # several links may point to one model
-    lock = FileLock(real.with_name(f".{real.name}.lock"), timeout=0)
+    name = real.with_name(f".{real.name}.lock")
     try:
-        lock.acquire()
+        with FileLock(name, timeout=0):
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # Windows cannot remove an open file
+                    name.unlink()  # while it is ours
     except Timeout:
         raise FileError(
             f"{path} is {state} by another process; wait for it, or choose another path"
         ) from None
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # Windows cannot remove an open file
-            Path(lock.lock_file).unlink()  # while it is ours
-        lock.release()

@@ -267,8 +267,8 @@ class TableModel:
             raise ValueError("a matrix has no label column; give the labels as y")
         frame = self.columns.frame(self._answers(table, self.columns.names()))
         lower, upper, faults = self.columns.read(LabelReader(self.classes_), frame)
-        faults |= {int(row): "there is no label" for row in np.flatnonzero(lower == NO_LABEL)}
-        if faults:
+        unlabelled = np.flatnonzero(lower == NO_LABEL).tolist()
+        if faults := dict.fromkeys(unlabelled, "there is no label") | faults:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return lower, upper

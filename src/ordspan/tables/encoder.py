@@ -29,9 +29,6 @@ MAX_UNSEEN = 1000
 SENTENCE_BITS = 16
 MAX_TERMS = 2000  # words and pairs whose weights have names
 TERM_BYTES = 1 << 21  # of the text in which they are counted
-WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+"
-SOME_CELLS = 10_000
-ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 FAR = 20.0  # standard deviations from the mean that are noted
 LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
@@ -109,16 +106,12 @@ class Recipe:
         return self.n_sparse or len(self.numbers)
 
     @property
-    def n_plain(self) -> int:
-        """Number of features before the hashed ones."""
-        n_words = sum(len(words) for _, words in self.words)
-        return self.n_scaled + len(self.missing_indicators) + n_words
-
-    @property
     def n_features(self) -> int:
         """Length of a row of features."""
+        n_words = sum(len(words) for _, words in self.words)
         n_hashed = 2**self.hash_bits if self.hashed else 0
-        return self.n_plain + n_hashed + (2**self.sentence_bits if self.sentences else 0)
+        n_hashed += 2**self.sentence_bits if self.sentences else 0
+        return self.n_scaled + len(self.missing_indicators) + n_words + n_hashed
 
     @property
     def sentence_bits(self) -> int:
@@ -177,16 +170,14 @@ class Encoder:
         self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
         self._enums: dict[str, Any] = {}  # types of the columns of words
 
-    def unseen_notes(self) -> list[str]:
-        """A note on the most frequent values that training did not have, if there are any."""
-        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unseen.most_common(5)]
-        return [f"values not seen in training: {', '.join(values)}"] if values else []
-
-    def far_notes(self) -> list[str]:
-        """A note on numbers far from those of training, if there are any."""
-        values = [f"{one} ({plural(n, 'row')})" for one, n in self.far.most_common(5)]
-        deviations = f"values more than {FAR:g} standard deviations from the mean of training"
-        return [f"{deviations}: {', '.join(values)}"] if values else []
+    def notes(self) -> list[str]:
+        """Notes on the most frequent values unlike those of training, if there are any."""
+        far = f"values more than {FAR:g} standard deviations from the mean of training"
+        notes = []
+        for what, rows in (("values not seen in training", self.unseen), (far, self.far)):
+            values = [f"{one} ({plural(n, 'row')})" for one, n in rows.most_common(5)]
+            notes += [f"{what}: {', '.join(values)}"] if values else []
+        return notes
 
     def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.
@@ -226,20 +217,18 @@ class Encoder:
     def value_faults(self, X: Any) -> Faults:
         """Faults of rows with numbers that are too large, or missing where that is not allowed."""
         recipe, faults = self.recipe, Faults()
-        values = X.data.reshape(-1, 1) if recipe.n_sparse else X
+        values = X.data if recipe.n_sparse else X
         allowed = recipe.missing == "mean" and not recipe.n_sparse
-        if scaling.all_within(values, LARGEST, allowed):  # NumPy makes three copies
+        if scaling.all_within(np.atleast_2d(values), LARGEST, allowed):  # NumPy makes three copies
             return faults
-        missing = np.isnan(values)
-        bad = ~(np.abs(values) <= LARGEST) & ~(missing & allowed)
-        for row, column in np.argwhere(bad).tolist():
-            what = f"holds {values[row, column]}, which is too large; check it"
-            what = "is empty or NaN; fill it" if missing[row, column] else what
-            if recipe.n_sparse:
-                name = f"feature {X.indices[row] + (not recipe.zero_based)}"
-                row = int(np.searchsorted(X.indptr, row, side="right")) - 1
-            else:
-                name = recipe.numbers[column]
+        bad = ~(np.abs(values) <= LARGEST) & ~(np.isnan(values) & allowed)
+        rows, columns = X.tocoo().coords if recipe.n_sparse else np.indices(X.shape)
+        cells = (rows[bad].tolist(), columns[bad].tolist(), values[bad].tolist())
+        for row, column, value in zip(*cells, strict=True):
+            number = column + (not recipe.zero_based)
+            name = f"feature {number}" if recipe.n_sparse else recipe.numbers[column]
+            what = f"holds {value}, which is too large; check it"
+            what = "is empty or NaN; fill it" if np.isnan(value) else what
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
@@ -331,13 +320,10 @@ class Encoder:
 
         if name not in self._enums:
             self._enums[name] = pl.Enum(words)
-        cells = table[name].cast(pl.String()).fill_null("")
+        cells = table[name].cast(pl.String()).fill_null("").str.strip_chars()
         codes = cells.cast(self._enums[name], strict=False).to_physical()
-        if codes.null_count():
-            cells = cells.str.strip_chars()
-            codes = cells.cast(self._enums[name], strict=False).to_physical()
-            for word, n in Counter(cells.filter(codes.is_null())).items():
-                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+        for word, n in Counter(cells.filter(codes.is_null())).items():
+            self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
         return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
 
 
@@ -385,22 +371,13 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         raise ValueError(f"a column of the table holds values of several types: {error}") from None
 
 
-def word_codes(column: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
-    """A column as a code for every row, and the word of every code.
-
-    Words are stripped text: 01234 is not 1234, and a missing value is an empty string.
-    """
+def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Bucket and sign of every row's word, as stripped text; each distinct word is hashed once."""
     import polars as pl
 
-    cells = column.cast(pl.String()).fill_null("").str.strip_chars()
+    cells = table[name].cast(pl.String()).fill_null("").str.strip_chars()
     words = cells.unique(maintain_order=True)
     codes = cells.cast(pl.Enum(words)).to_physical().to_numpy()
-    return codes.astype(np.int64), words.to_list()
-
-
-def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Bucket and sign of every row's word; each distinct word is hashed once."""
-    codes, words = word_codes(table[name])
     digests = b"".join(_digest(f"{name}={word}") for word in words)
     hashes = np.frombuffer(digests, dtype="<u8")
     bucket = (hashes & np.uint64(2**bits - 1)).astype(np.int64)
@@ -413,22 +390,6 @@ def stack_rows(parts: list[Any]) -> Any:
 
     is_sparse = hasattr(parts[0], "indptr")
     return vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
-
-
-def are_sentences(cells: pl.Series, few: int) -> bool:
-    """Whether cells have several words each, and seldom the same ones.
-
-    ``few`` distinct cells are categories, however long.
-
-    >>> import polars as pl
-    >>> are_sentences(pl.Series(["it broke after a week", "would buy it again any time"]), 256)
-    True
-    >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]), 256)
-    False
-    """
-    some = cells[:SOME_CELLS]
-    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
-    return several and cells.n_unique() > min(few, len(cells) / 2)
 
 
 def sentence_rows(column: pl.Series, bits: int, n_features: int) -> Any:
@@ -470,11 +431,9 @@ def named_places(name: str, terms: tuple[str, ...], bits: int) -> dict[int, str]
 
 def _text_of(column: pl.Series) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All cells in lower case as UTF-8, and where each ends."""
-    import polars as pl
-
-    cells = column.cast(pl.String()).fill_null("").str.to_lowercase()
+    cells = column.cast(str).fill_null("").str.to_lowercase()
     text = np.frombuffer(cells.str.join("").item().encode(), dtype=np.uint8)
-    return text, cells.str.len_bytes().cast(pl.Int64()).cum_sum().to_numpy()
+    return text, cells.str.len_bytes().cast(int).cum_sum().to_numpy()
 
 
 def _seed(name: str) -> np.uint64:

@@ -15,7 +15,6 @@ from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.ranks import shared_edge
 from ordspan.labels.text import BETWEEN_RATINGS, LabelReader, split_ratings
-from ordspan.tables.encoder import word_codes
 from ordspan.tables.rows import Faults, FileError
 from ordspan.wording import brief, columns_hint
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
-BETWEEN_ENDS = "\x1e"
+ROW = "\x1e"  # the name of a column that no file has
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
 
@@ -107,9 +106,7 @@ class LabelColumns:
         """Refuse two columns whose ends look like half-open brackets: never equal, far apart."""
         if self.brackets or self.lower is None or self.upper is None:
             return
-        import polars as pl
-
-        ends = (c.str.strip_chars().cast(pl.Float64(), strict=False).to_numpy() for c in frame)
+        ends = (c.str.strip_chars().cast(float, strict=False).to_numpy() for c in frame)
         if edge := shared_edge(*ends):
             raise FileError(
                 f"{path}: {self.lower!r} and {self.upper!r} are never equal, and {edge} is in "
@@ -121,23 +118,17 @@ class LabelColumns:
     def read(self, reader: LabelReader, frame: pl.DataFrame) -> tuple[Ranks, Ranks, Faults]:
         """Lower and upper ranks of the rows of a `frame`, and the faults of bad ones.
 
-        A row without a label has the rank NO_LABEL.
+        A row that is bad or has no label has the rank NO_LABEL.
         """
-        import polars as pl
-
-        rows = pl.concat_str(pl.all().cast(pl.String()).fill_null(""), separator=BETWEEN_ENDS)
-        codes, words = word_codes(frame.select(rows).to_series())
-        ranks, reasons = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
-        for code, word in enumerate(words):  # each distinct label once
-            ends = word.split(BETWEEN_ENDS, frame.width - 1)
+        ranks, faults = np.full((frame.height, 2), NO_LABEL, dtype=np.int64), Faults()
+        numbered = frame.with_row_index(ROW)
+        groups = numbered.group_by(frame.columns, maintain_order=True).agg(ROW)
+        for *cells, rows in groups.iter_rows():  # each distinct label once
             try:
-                ranks[code] = self._read_cells(
-                    reader, dict(zip(frame.columns, map(str.strip, ends), strict=True))
-                )
+                ranks[rows] = self._read_cells(reader, dict(zip(frame.columns, cells, strict=True)))
             except ValueError as error:
-                reasons[code] = str(error)
-        bad = np.flatnonzero(np.isin(codes, list(reasons))).tolist()
-        return ranks[codes, 0], ranks[codes, 1], {row: reasons[int(codes[row])] for row in bad}
+                faults |= dict.fromkeys(rows, str(error))
+        return ranks[:, 0], ranks[:, 1], faults
 
     def _read_cells(self, reader: LabelReader, cells: dict[str, str]) -> Any:
         """Lower and upper rank of a label, which is one cell, or one for each end."""
@@ -157,7 +148,7 @@ class LabelColumns:
                     raise ValueError(f"{what}: {error}") from None
         if all(text in OPEN for text in texts.values()):
             return NO_LABEL
-        if len(cells) > 1 and len({*cells.values()}) == 1:  # a single amount at an edge
+        if len(texts) > 1 and len({*texts.values()}) == 1:  # a single amount at an edge
             upper = lower
         if lower > upper:
             low, high = (repr(reader.classes[rank - 1].item()) for rank in (lower, upper))

@@ -127,11 +127,11 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
 
 
 def why_formatted(cells: pl.Series) -> str:
-    """What is wrong with cells such as $1,234 or 12 %, if most are of that kind."""
+    """Why cells such as $1,234 or 12 % are no numbers, if most are of that kind."""
     cells = cells.filter(~is_empty(cells))
     formatted = cells.filter(cells.str.contains(FORMATTED))
     if not len(cells) or 2 * len(formatted) < len(cells):
         return ""
     odd = formatted.filter(~formatted.str.contains(r"^[-+]?[0-9.]+$"))
     example = (odd if len(odd) else formatted)[0]
-    return f"holds numbers written as text, such as {example!r}; write plain numbers"
+    return f"it holds numbers written as text, such as {example!r} (write plain ones)"

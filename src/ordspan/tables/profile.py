@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,20 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
-from ordspan.labels.forms import number_as_text
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
-from ordspan.tables.encoder import (
-    DEFAULT_HASH_BITS,
-    LARGEST,
-    Encoder,
-    Recipe,
-    are_sentences,
-    frequent_terms,
-)
-from ordspan.tables.files import FileOptions, check_columns, open_file
+from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
+from ordspan.tables.files import FileOptions, check_columns, open_file, sizes_of
 from ordspan.tables.formats import Table
-from ordspan.tables.label_columns import LabelColumns
+from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import (
     TEXT,
     as_numbers,
@@ -40,6 +31,8 @@ from ordspan.wording import closest, columns_hint, hint, join_hints
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
 MAX_WORDS = 256  # text columns with more distinct values than this are hashed
+WORD, SOME_CELLS = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}'’]+", 10_000
+ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
 MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
@@ -58,11 +51,10 @@ ID_NAME = re.compile(
 ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
-N_CHUNKS, CHUNK_ROWS = 32, 10
-SORTED_SHARE = 0.03
-"""Neighbours are alike if chunks of them explain this share of the variance of a column."""
-CHANCE = 5 * np.sqrt(2 * N_CHUNKS)
-"""Five standard deviations of what chunks of shuffled rows explain by chance, times n."""
+CHUNK, ALIKE = 10, 0.05
+"""Neighbours are alike if so many of them correlate so much."""
+CHANCE = 5 * np.sqrt(2 / (CHUNK - 1))
+"""Five standard deviations of the correlation in random order, times the root of n."""
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
 MAX_CELLS = 1 << 22  # values of svmlight rows that are checked for their order
@@ -144,7 +136,7 @@ class Profile:
             return NUMBER
         cells = self.cells(name)
         there = cells.filter(~is_empty(cells))
-        if n_numbers < n_stray and are_sentences(there, MAX_WORDS):
+        if n_numbers < n_stray and are_sentences(there):
             return SENTENCES
         if n_stray and is_boolean(cells).any():
             return WORDS  # booleans among other words
@@ -152,13 +144,7 @@ class Profile:
         if n_numbers < n_stray:
             if _are_dates(there):
                 return HAS_DATES
-            if why := why_formatted(cells):
-                how = f"{columns_hint('drop', name)}, or take it as words with "
-                self.problems.append(
-                    f"{self.path}: column {name!r} {why}, or leave it out with {how}"
-                    + columns_hint("text", name)
-                )
-            return WORDS
+            return why_formatted(cells) or WORDS
         if not typed:
             return NUMBER
         # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
@@ -170,8 +156,10 @@ class Profile:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
             return FROM_ANNOTATE
+        if kind in (PARTLY, HAS_DATES, NEITHER):
+            return kind
         if kind not in (NUMBER, WORDS):
-            return "" if kind == SENTENCES else kind
+            return ""
         is_number = kind == NUMBER
         cells = self.numbers(name)[0] if is_number else self.cells(name)
         values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
@@ -196,45 +184,39 @@ class Profile:
 
     def order(self, columns: LabelColumns) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
-        orders: dict[tuple[Any, ...], str] = {}
-        for file in [] if columns.brackets or columns.parts else self.files:
-            found = file.orders()
-            orders |= {tuple(found[name]): file.path for name in columns.names() if name in found}
-        if len(orders) > 1:
-            (one, first), (other, second) = list(orders.items())[:2]
-            raise FileError(
-                f"{first} and {second} have different orders of the grades, {list(one)} and "
-                f"{list(other)}; give the right one with {ALL_GRADES}"
-            )
-        return next(iter(orders), ())
+        names = [] if columns.brackets or columns.parts else columns.names()
+        orders = [(f.path, f.orders()[n]) for f in self.files for n in names if n in f.orders()]
+        for path, order in orders:
+            if order != orders[0][1]:
+                raise FileError(
+                    f"{orders[0][0]} and {path} have different orders of the grades, "
+                    f"{orders[0][1]} and {order}; give the right one with {ALL_GRADES}"
+                )
+        return orders[0][1] if orders else ()
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""
-        lower, upper, faults = columns.read(grades, self.labels(columns))
-        good = lower > 0
-        good[list(faults)] = False
-        numbers = [(repr(n), self.numbers(n)[0].to_numpy()[good]) for n in recipe.numbers]
-        words = [(repr(n), self.cells(n).rank("dense").to_numpy()[good]) for n in recipe.texts]
-        return find_sort_key((lower + upper)[good] / 2, numbers, words)
+        lower, upper, _ = columns.read(grades, self.labels(columns))
+        good = lower != NO_LABEL
+        numbers = [(repr(n), self.numbers(n)[0].filter(good)) for n in recipe.numbers]
+        words = [(repr(n), self.cells(n).filter(good)) for n in recipe.texts]
+        return find_sort_key([("their labels", (lower + upper)[good]), *numbers, *words])
 
-    def notes(
-        self, recipe: Recipe, left_out: Mapping[str, str], grades: LabelReader | None
-    ) -> list[str]:
+    def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What the user may not expect."""
-        codes = dict[str, None]()
-        for name, column in ((n, table[n]) for n in recipe.numbers for _, table in self.samples):
-            if column.dtype == TEXT and column.str.contains(r"^\s*0[0-9]+\s*$").any():
-                codes[name] = None
+        unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
+        columns = [table[name] for name in recipe.numbers for _, table in self.samples]
+        zeros = [c for c in columns if c.dtype == TEXT and c.str.contains(r"^\s*0[0-9]+\s*$").any()]
         empty = sum((Counter(file.no_answers) for file in self.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in empty.items()]
-        if (na := {code for file in self.files for code in file.na}) and not gone:
+        if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
         gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
-        known = {""}.union(map(number_as_text, [] if grades is None else grades.classes.tolist()))
-        also_labels = [n for n, words in recipe.words if grades and {*words, ""} == known]
         told: dict[str, Sequence[str]] = {
-            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [*codes],
-            "left out {}": [describe_left_out(left_out)] if left_out else [],
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": list(
+                dict.fromkeys(column.name for column in zeros)
+            ),
+            "left out {}": [describe_left_out(unasked)] if unasked else [],
             "codes for no answer: {}": gone,
             "missing numbers are filled with the column's mean and marked: {}": [
                 f"{name} ({share:.1%})" for name, share in gaps.items()
@@ -243,13 +225,12 @@ class Profile:
             "text, hashed: {}": recipe.hashed,
             "sentences, learned as words and pairs of words: {}; if each cell is one category, "
             "give {text}": list(dict(recipe.sentences)),
-            "columns that hold the grades themselves: {}; if these are other labels, leave them "
-            "out with {drop}": also_labels,
         }
-        notes = []
-        for form, items in told.items():
-            hints = {name: columns_hint(name, *items) for name in ("text", "drop")}
-            notes += [form.format(first_few(items), **hints)] if items else []
+        notes = [
+            form.format(first_few(items), text=columns_hint("text", *items))
+            for form, items in told.items()
+            if items
+        ]
         for name in recipe.numbers:
             notes += _note_on_nines(name, self.numbers(name)[0].drop_nulls().to_numpy())
         return notes
@@ -260,11 +241,11 @@ def profile_files(files: Sequence[Any], words: Sequence[str] = ()) -> Profile:
 
     Of standard input it has only the first rows.
     """
-    samples, all_whole = [], True
+    samples, all_whole, size = [], True, WHOLE_BYTES
+    if sum(sizes_of([file.path for file in files])) > WHOLE_BYTES:
+        size = max(1 << 18, SAMPLE_BYTES // len(files))
     for file in files:
         file.words = words
-        small = file.path == STDIN or Path(file.path).stat().st_size <= WHOLE_BYTES // len(files)
-        size = WHOLE_BYTES if small else max(1 << 18, SAMPLE_BYTES // len(files))
         cells, whole = file.sample(size)
         table = without_codes(cells, file.na)
         file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
@@ -298,7 +279,8 @@ def plan_columns(
     chosen = [name for name in kinds if name not in left_out]
     profile.problems += [
         f"{profile.path}: column {name!r} cannot be a feature, because {kinds[name]}; leave it "
-        f"out, or take it as words with {columns_hint('text', name)}"
+        f"out with {columns_hint('drop', name)}, or take it as words with "
+        f"{columns_hint('text', name)}"
         for name in chosen
         if kinds[name] not in (NUMBER, WORDS, SENTENCES)
     ]
@@ -312,16 +294,13 @@ def plan_columns(
     )
     incomplete = [name for name in numbers if profile.n_missing(name)]
     words = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
-    # the words of a pipe are not known beforehand
-    hashed = [
-        name
-        for name in texts
-        if name in choice.hashed or profile.is_pipe or len(words[name]) > MAX_WORDS
-    ]
+    most = 0 if profile.is_pipe else MAX_WORDS  # the words of a pipe are not known beforehand
+    one_hot = [n for n in texts if n not in choice.hashed and len(words[n]) <= most]
+    hashed = [name for name in texts if name not in one_hot]
     recipe = Recipe(
         tuple(numbers),
         tuple(incomplete) if choice.missing == "mean" else (),
-        tuple((name, tuple(words[name])) for name in texts if name not in hashed),
+        tuple((name, tuple(words[name])) for name in one_hot),
         tuple(hashed),
         choice.hash_bits,
         tuple((name, frequent_terms(profile.cells(name))) for name in sentences),
@@ -331,6 +310,7 @@ def plan_columns(
     )
     remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
     remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
+    left_out |= {n: AS_REQUESTED for n in there if n not in (*taken, *kinds)}
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
     check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
     encoder = Encoder(recipe)
@@ -338,6 +318,21 @@ def plan_columns(
         for place, name in enumerate(numbers):
             encoder.state[:, place] = scale_of(profile.numbers(name)[0])
     return encoder, left_out
+
+
+def are_sentences(cells: pl.Series) -> bool:
+    """Whether cells have several words each, and seldom the same ones.
+
+    A few distinct cells are categories, however long.
+
+    >>> are_sentences(pl.Series(["it broke after a week", "would buy it again any time"]))
+    True
+    >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]))
+    False
+    """
+    some = cells[:SOME_CELLS]
+    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
+    return several and cells.n_unique() > min(MAX_WORDS, len(cells) / 2)
 
 
 def _are_dates(words: pl.Series) -> bool:
@@ -405,69 +400,32 @@ def first_few(words: Sequence[str], most: int = 8) -> str:
     return ", ".join(words[:most]) + more
 
 
-def find_sort_key(
-    labels: NDArray[Any],
-    numbers: Sequence[tuple[str, NDArray[Any]]] = (),
-    words: Sequence[tuple[str, NDArray[Any]]] = (),
-) -> str:
-    """The column in which neighbouring rows are alike; empty if the rows are shuffled.
+def find_sort_key(columns: Iterable[tuple[str, Any]]) -> str:
+    """The first column in which neighbouring rows are alike; empty if the rows are shuffled.
 
-    Parameters
-    ----------
-    labels : array of shape (n,)
-        Midpoints of the labels.
-    numbers, words : sequences of (name, values of shape (n,))
-        Numeric columns, and the codes of text columns.
-
-    Examples
-    --------
-    >>> find_sort_key(np.repeat([1, 2, 3], 50)), find_sort_key(np.tile([1, 2, 3], 50))
-    ('their labels', '')
+    >>> find_sort_key([("a", [1, 3, 2] * 50), ("b", range(150))]), find_sort_key([("c", [0] * 9)])
+    ('b', '')
     """
-    n_rows = labels.size
-    if n_rows < 2 * CHUNK_ROWS:
-        return ""
-    if in_runs(labels) or (labels == labels[0]).all():
-        return "their labels"
-    for name, values in [("their labels", labels), *numbers, *words]:
-        if are_sorted(np.asarray(values, dtype=np.float64)):
+    for name, values in columns:
+        ranks = pl.Series(values).drop_nulls().rank("dense").to_numpy()
+        chunks = ranks[: ranks.size - ranks.size % CHUNK].reshape(-1, CHUNK)
+        if len(chunks) < 2 or chunks.min() == chunks.max():
+            continue
+        # the intraclass correlation: 0 in random order, 1 if the rows of a chunk are equal
+        alike = (CHUNK * chunks.mean(axis=1).var() / chunks.var() - 1) / (CHUNK - 1)
+        if alike > max(ALIKE, CHANCE / np.sqrt(ranks.size)):
             return name
-    return next((name for name, values in words if in_runs(values)), "")
-
-
-def in_runs(values: NDArray[Any]) -> bool:
-    """Whether neighbours are equal much more often than by chance."""
-    return are_runs(
-        np.unique(values, return_counts=True)[1], int((values[1:] == values[:-1]).sum())
-    )
+    return ""
 
 
 def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
-    """`in_runs` from the counts of the values and the number of equal neighbours."""
+    """Whether neighbours are equal much more often than by chance.
+
+    From the counts of the values, and the number of equal neighbours.
+    """
     n_rows = max(1, int(counts.sum()))
     by_chance = float(np.square(counts / n_rows).sum())
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
-
-
-def are_sorted(values: NDArray[np.float64]) -> bool:
-    """Whether chunks of neighbours explain more of the variance of a column than chance does.
-
-    >>> are_sorted(np.arange(1000.0)), are_sorted(np.arange(1000.0) % 7)
-    (True, False)
-    """
-    values = values[np.isfinite(values)]
-    n = values.size
-    n_chunks = min(N_CHUNKS, n // CHUNK_ROWS)
-    if n_chunks < 2 or values.max() == values.min():
-        return False
-    values = (values - values.mean()) / max(np.abs(values).max(), np.finfo(float).tiny)
-    total = np.square(values).sum()
-    starts = np.linspace(0, n, n_chunks + 1).astype(int)[:-1]
-    between = (np.square(np.add.reduceat(values, starts)) / np.diff([*starts, n])).sum()
-    # omega squared of an analysis of variance; chance explains more of few values
-    within = max(total - between, 0.0) / (n - n_chunks)
-    share = (between - (n_chunks - 1) * within) / (total + within)
-    return bool(share > max(SORTED_SHARE, CHANCE / n))
 
 
 def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
@@ -486,10 +444,9 @@ def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str
             good = np.isfinite(some)
             parts.append(X[good])
             grades.append(some[good])
-    labels = np.concatenate(grades) if grades else np.empty(0)
-    if not labels.size:
+    if not grades:
         return encoder.state, ""
-    X = vstack(parts, format="csc")
-    common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // labels.size]
+    X, labels = vstack(parts, format="csc"), np.concatenate(grades)
+    common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // max(1, labels.size)]
     columns = [("a feature", column) for column in X[:, common].toarray().T]
-    return encoder.state, find_sort_key(labels, columns)
+    return encoder.state, find_sort_key([("their labels", labels), *columns])

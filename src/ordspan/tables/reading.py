@@ -35,7 +35,6 @@ from ordspan.tables.rows import (
     Batch,
     Cursor,
     FileError,
-    RowError,
     check_memory,
 )
 from ordspan.tables.svmlight import survey
@@ -79,11 +78,6 @@ class RowReader:
         """How columns become features."""
         return self.encoder.recipe
 
-    @property
-    def first(self) -> Any:
-        """The first file."""
-        return self.open(self.files[0])
-
     def open(self, path: str) -> Any:
         """One of the files; it is opened again once it has been read."""
         if path not in self.opened:
@@ -117,9 +111,10 @@ class RowReader:
         if self.grades is None:
             words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
-        how: Any = {"n_sparse": self.options.n_features, "standardise": choice.standardise}
+        size, zero_based = self.options.n_features, bool(self.options.zero_based)
+        recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
         state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
-        self.encoder = Encoder(Recipe(**how, zero_based=bool(self.options.zero_based)), state)
+        self.encoder = Encoder(recipe, state)
         return self
 
     def _find_columns(self, choice: profiles.ColumnChoice) -> Self:
@@ -127,18 +122,14 @@ class RowReader:
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
-        recipe, notes = self.recipe, []
+        notes = list[str]()
         if self.columns.names() and self.grades is None:
             notes = self._find_grades(profile)
         profile.refuse_problems()
-        told = profile.notes(recipe, self.left_out, self.grades)
-        self.notes = [*self.file_notes, *told, *notes]
-        unused = [*(profile.files[0].names if choice.features is not None else ()), *choice.drop]
-        unused = [name for name in unused if name not in (*taken, *recipe.columns)]
-        self.left_out |= dict.fromkeys(unused, profiles.AS_REQUESTED)
+        self.notes = [*self.file_notes, *profile.notes(self.recipe, self.left_out), *notes]
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
-            self.sorted_by = profile.sorted_by(recipe, self.grades, self.columns)
+            self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
         return self
 
     def _find_grades(self, profile: profiles.Profile) -> list[str]:
@@ -155,7 +146,7 @@ class RowReader:
             self.grades, notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
-                raise RowError(profile.fault) from error
+                self.bad.add(profile.fault)
             profile.problems.append(str(error))
         return notes
 
@@ -298,24 +289,23 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
 
     What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
     """
-    n_features, what = options.n_features, f"{options.n_features:,} features"
-    remedies = [f"give a smaller {hint('n_features', '--n-features')}"]
     sparse = [path for path in files if is_svmlight(path, options)]
-    if sparse and not n_features:
-        extents = [survey(path) for path in sparse]
-        zero_based = options.zero_based
-        if zero_based is None:
-            zero_based = min(extent.smallest for extent in extents) == 0
-        path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
-        n_features = extent.largest + zero_based
-        if n_features < 1:
-            raise FileError(f"{path}: no line has a feature, index:value")
-        bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-        remedies = ["correct it", "number the features from 1", bad]
-        what = f"{path}, row {extent.row}: index {extent.largest} means {n_features:,} features,"
-        options = replace(options, zero_based=zero_based, n_features=n_features)
-    check_memory(what, FEATURE_BYTES * n_features, join_hints(*remedies))
-    return options
+    if options.n_features or not sparse:
+        size, smaller = options.n_features, hint("n_features", "--n-features")
+        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
+        return options
+    extents, zero_based = [survey(path) for path in sparse], options.zero_based
+    if zero_based is None:
+        zero_based = min(extent.smallest for extent in extents) == 0
+    path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
+    size = extent.largest + zero_based
+    if size < 1:
+        raise FileError(f"{path}: no line has a feature, index:value")
+    what = f"{path}, row {extent.row}: index {extent.largest} means {size:,} features,"
+    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+    remedy = join_hints("correct it", "number the features from 1", bad)
+    check_memory(what, FEATURE_BYTES * size, remedy)
+    return replace(options, zero_based=zero_based, n_features=size)
 
 
 class Staging:
@@ -370,20 +360,17 @@ class Staging:
                 if is_first and total >= MUCH_SPACE:
                     note = f"about {total / 1e9:,.1f} GB beside the model"
                     print(f"Note: rows are kept on disk while training, {note}.", file=sys.stderr)
-                self._check_space(total - written)
+                needed, free = total - written, shutil.disk_usage(self.folder).free
+                if needed > free:
+                    raise FileError(
+                        f"{self.folder.parent}: rows that are read more than once are kept there "
+                        f"as numbers, which needs {needed / 1e9:,.1f} GB, but only "
+                        f"{free / 1e9:,.1f} GB are free; write the model to another disk, or make "
+                        "one pass over unsorted rows"
+                    )
             for file in files.values():
                 file.flush()
                 os.fsync(file.fileno())
-
-    def _check_space(self, needed: float) -> None:
-        free = shutil.disk_usage(self.folder).free
-        if needed > free:
-            self.remove()
-            raise FileError(
-                f"{self.folder.parent}: rows that are read more than once are kept there as "
-                f"numbers, which needs {needed / 1e9:,.1f} GB, but only {free / 1e9:,.1f} GB are "
-                "free; write the model to another disk, or make one pass over unsorted rows"
-            )
 
     def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
         """Features, lower and upper ranks of some rows."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ordspan.tables.encoder import Encoder
 from ordspan.tables.files import FileOptions, expand
 from ordspan.tables.rows import BadRows, Batch
 from ordspan.wording import check_choice, report_missing
@@ -28,6 +27,15 @@ class Stream:
     reader : RowReader
         Yields the rows.
 
+    Attributes
+    ----------
+    classes : array or None
+        The grades from lowest to highest; None if the rows have no labels.
+    encoder : Encoder
+        How columns become features.
+    feature_names : list of str
+        Names of the features, in the order of the columns of ``X``.
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -42,22 +50,9 @@ class Stream:
     """
 
     def __init__(self, reader: RowReader) -> None:
-        self._reader = reader
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """The grades from lowest to highest; None if the rows have no labels."""
-        return None if self._reader.grades is None else self._reader.grades.classes
-
-    @property
-    def encoder(self) -> Encoder:
-        """How columns become features."""
-        return self._reader.encoder
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Names of the features, in the order of the columns of ``X``."""
-        return self.encoder.recipe.feature_names()
+        self._reader, self.encoder = reader, reader.encoder
+        self.classes: NDArray[Any] | None = reader.grades.classes if reader.grades else None
+        self.feature_names = reader.recipe.feature_names()
 
     @property
     def skipped(self) -> int:
@@ -75,7 +70,7 @@ class Stream:
         """What you may not expect of a sample of the files, or of the rows read so far."""
         what = self._reader.sorted_by
         order = f"neighbouring rows are alike in {what}; shuffle them before learning"
-        return [*self._reader.notes, *([order] if what else []), *self.encoder.unseen_notes()]
+        return [*self._reader.notes, *([order] if what else []), *self.encoder.notes()]
 
 
 @report_missing()
