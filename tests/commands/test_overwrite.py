@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from commands.tables import limited_room, said, trained
+from commands.tables import limited_room, ratings, said, summary, trained, write_table
 
 
 @pytest.fixture
@@ -34,3 +34,16 @@ def test_results_are_replaced_only_by_whole_ones_and_if_told(model, tmp_path, na
             full = said(*words, "--overwrite", code=1)
         assert "File too large; free some space, or write elsewhere" in full
         assert (out.read_bytes(), sorted(tmp_path.iterdir())) == (before, there)
+
+
+def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
+    table = ratings()
+    codes = {"low": "q", "mid": "c", "high": "x", "top": "a"}
+    copy = [codes[grade] for grade in table["grade"].to_pylist()]
+    words = ["--label", "grade", "--grades", "low,mid,high,top", "--drop", "id", "--model"]
+    honest = write_table(table, tmp_path / "honest.csv")
+    assert summary("train", honest, *words, tmp_path / "a")["explained_by"] is None
+    leaking = write_table(table.append_column("copy", [copy]), tmp_path / "leaking.csv")
+    for more in ([], ["--passes", 3], ["--learner", "svm"]):
+        printed = said("train", leaking, *words, tmp_path / "b", "--overwrite", *more)
+        assert "'copy' alone explains 100 % of this; is it known before the grade is?" in printed

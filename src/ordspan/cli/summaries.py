@@ -70,6 +70,11 @@ def train(summary: dict[str, Any]) -> None:
     if (fitted := summary["fitted_mae"]) is not None:
         say("On the training rows:")
         say("  " + compared(fitted, constant["mae"], constant["grade"]))
+    if (leak := summary["explained_by"]) is not None:
+        say(
+            f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this; is it known "
+            "before the grade is?"
+        )
     say(f"Written to {summary['model']}.")
 
 

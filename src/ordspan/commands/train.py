@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
@@ -20,7 +21,7 @@ from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
-from ordspan.learners import Calibration
+from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
 from ordspan.models.atomic import sole_writer, write_atomically
@@ -49,6 +50,9 @@ START_OVER = (
 """What to do if a checkpoint belongs to another training."""
 TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
 """What the summary repeats of the record of a training."""
+SAMPLE_ROWS = 2000
+MUCH, NEARLY_ALL = 0.6, 0.95
+"""A gain over a constant prediction that is worth a question, and the share of it."""
 
 
 def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
@@ -170,6 +174,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
     run.progress.labels = np.array(count_labels(lower, upper, None, run.classes.size)).tolist()
+    run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     with stop.at_any_moment():
         run.measure_held_out()
 
@@ -256,6 +261,7 @@ class Run:
         self.progress = TrainProgress([[0] * self.classes.size] * 3, self.reader.bad)
         self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
+        self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
         self.clock = Clock()
 
     def begin(self, stop: Stop) -> None:
@@ -409,6 +415,8 @@ class Run:
         progress.loss += int(distance(predicted, lower, upper).sum())
         progress.rows += lower.size
         progress.learned += lower.size
+        if self.sample is None:
+            self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
         if first:
             counts = count_labels(lower, upper, None, self.classes.size)
             progress.labels = np.add(progress.labels, counts).tolist()
@@ -494,6 +502,7 @@ class Run:
             "thresholds": model.learner.thresholds.tolist(),
             "updates": model.learner.n_updates,
             **{name: model.training.get(name) for name in TOLD},
+            "explained_by": None if self.sample is None else sole_column(model, *self.sample),
             "shuffled": self.shuffle,
             "notes": self.all_notes(),
             "read": self.progress.good,
@@ -522,3 +531,34 @@ class Run:
                 "grades; shuffle the rows, or give a file instead of a pipe"
             )
         return notes
+
+
+def sole_column(
+    model: TableModel, X: Any, lower: Ranks, upper: Ranks
+) -> dict[str, str | float] | None:
+    """The column that alone gives nearly all of a large gain, such as a copy of the label.
+
+    Only its part of the linear score is used, and the rows are graded by the order of that part,
+    so that every grade is as frequent as among the labels.
+    """
+    recipe, learner = model.recipe, model.learner
+    if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
+        return None
+    begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
+    constant = nearest_constant(begin, end)[1]
+    gain = constant - distance(model.answer(X).rank, lower, upper).mean()
+    if gain <= MUCH * constant:
+        return None
+    features = {name: [place] for place, name in enumerate(recipe.numbers)}
+    at = len(features) + len(recipe.missing_indicators)
+    for name, words in recipe.words:
+        features[name] = [*range(at, at + len(words))]
+        at += len(words)
+    columns, ranks = X if isinstance(X, np.ndarray) else X.tocsc(), np.sort((lower + upper) // 2)
+    for name, own in features.items():
+        part = pl.Series(columns[:, own] @ learner.weights[own])
+        place = part.rank("average").to_numpy().astype(int)  # the middle one of equal parts
+        mae = distance(ranks[place - 1], lower, upper).mean()
+        if constant - mae >= NEARLY_ALL * gain:
+            return {"column": name, "share": min(1.0, float((constant - mae) / gain))}
+    return None
