@@ -1,6 +1,7 @@
-"""A file is replaced only if told, and only by a whole one."""
+"""Only what ordspan wrote is replaced, and only if told; names that cannot be right are refused."""
 
 import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,7 @@ NAMES = ["p.csv", "p.parquet", "p.jsonl", "p.xlsx", "g.onnx", "e.html", "m"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_results_are_replaced_only_by_whole_ones_and_if_told(model, tmp_path, name):
+def test_only_whole_results_of_the_same_kind_are_replaced_if_told(model, tmp_path, name):
     data, out = tmp_path / "model-train.csv", tmp_path / name
     words = {
         "g.onnx": ["export", model, out],
@@ -34,6 +35,9 @@ def test_results_are_replaced_only_by_whole_ones_and_if_told(model, tmp_path, na
             full = said(*words, "--overwrite", code=1)
         assert "File too large; free some space, or write elsewhere" in full
         assert (out.read_bytes(), sorted(tmp_path.iterdir())) == (before, there)
+    out.write_text("a,b\n1,2\n")
+    assert "that ordspan wrote; choose another name" in said(*words, "--overwrite", code=1)
+    assert out.read_text() == "a,b\n1,2\n"
 
 
 def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
@@ -47,3 +51,9 @@ def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
     for more in ([], ["--passes", 3], ["--learner", "svm"]):
         printed = said("train", leaking, *words, tmp_path / "b", "--overwrite", *more)
         assert "'copy' alone explains 100 % of this; is it known before the grade is?" in printed
+
+
+def test_a_lack_of_memory_ends_in_a_sentence(model, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("typer.echo", Mock(side_effect=MemoryError))
+    said("predict", tmp_path / "none.csv", "--model", model, code=1)
+    assert capfd.readouterr().err == "error: not enough memory\n"

@@ -23,6 +23,7 @@ FILES = {
     "renamed.csv": "Size,age\n1,2\n",
     "others.csv": "x,y\n1,2\n",
     "word.csv": "size,age\n1,2\n1,old\n",
+    "mine.checkpoint": "my own",
     "results.txt": "my own",
 }
 
@@ -86,6 +87,7 @@ REFUSED = [
     (f"{TRAIN} --model .", ". is a folder; give the name of a file"),
     (f"{TRAIN} --model ''", ". is a folder; give the name of a file"),
     (f"{TRAIN} --model rows.csv", "rows.csv is an input of this command"),
+    (f"{TRAIN} --model mine --overwrite", "is not a model that ordspan wrote"),
     (f"{TRAIN} --model a", "a: cannot be written (Too many levels of symbolic links)"),
     (f"{TRAIN} --learner svm --dask local", ONLY_PA),
     (f"{TRAIN} --hold-out 0.1 --dask local", ONLY_PA),

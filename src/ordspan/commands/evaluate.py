@@ -25,6 +25,7 @@ from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
+from ordspan.pages import is_page
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import Batch, FileError
@@ -392,8 +393,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         import matplotlib as mpl  # noqa: F401 - fail early
 
         inputs = [job.model, *expand(job.files)]
-        endings = (".html", ".htm")
-        check_output(job.page, inputs, overwrite=job.overwrite, endings=endings)
+        check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():

@@ -55,9 +55,9 @@ def page_text(
     drawn = draw_figures(summary, model, sample, ndcgs)
     weights = largest_weights(model, model.estimator, N_WEIGHTS) or []
     heads, ranges = evaluate.range_table(summary)
-    files = evaluate.describe_files([Path(path).name for path in summary["files"]])
     texts = {
-        "title": f"Evaluation of {Path(summary['model']).name} on {files}",
+        "title": f"Evaluation of {Path(summary['model']).name}",
+        "lead": lead(summary),
         "verdict": evaluate.verdict(summary),
         "verdict_kind": "good" if summary["better_than_constant"] else "bad",
         "edge": f"{names[0]} | {names[1]}",
@@ -131,6 +131,21 @@ def axis_names(classes: list[Any]) -> list[str]:
     whole = [as_text(str(grade)) for grade in classes]
     cut = [n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1].rstrip() + "…" for n in whole]
     return cut if len(set(cut)) == len(cut) else whole
+
+
+def lead(summary: evaluate.Summary) -> str:
+    """The result in one or two sentences."""
+    files = evaluate.describe_files([Path(path).name for path in summary["files"]])
+    text = (
+        f"On {summary['rows']:,} rows of {files} the predicted grade is "
+        f"{evaluate.number(summary['mae'])} grades away from the label on average."
+    )
+    if summary["accuracy"] is not None:
+        text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
+        text += f"{evaluate.percent(summary['accuracy'])} get exactly that grade."
+    if summary["range_rows"]:
+        text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
+    return text
 
 
 def cards(summary: evaluate.Summary) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 import json
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -21,6 +23,7 @@ from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Recipe
 from ordspan.wording import hint
 
+ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
@@ -80,7 +83,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = check_output(job.out, [job.model], overwrite=job.overwrite, endings=(".onnx",))
+    path = check_output(job.out, [job.model], "a graph", is_graph, job.overwrite, (ENDING,))
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
@@ -99,6 +102,14 @@ def export(job: ExportJob) -> dict[str, Any]:
         "opset": OPSET,
         "bytes": len(content),
     }
+
+
+def is_graph(path: Path) -> bool:
+    """Whether ordspan wrote a file as a graph."""
+    try:
+        return bool(onnx.load(path, load_external_data=False).producer_name == "ordspan")
+    except DecodeError:
+        return False
 
 
 def check_exportable(model: Any, path: str) -> None:

@@ -141,6 +141,12 @@ def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
     ]
 
 
+def is_model(path: Path) -> bool:
+    """Whether ordspan wrote a file as a model, perhaps in another version."""
+    with path.open("rb") as file:
+        return b'"__metadata__":{"ordspan":' in file.read(100)
+
+
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
     """Raise if a model or a checkpoint would be lost.
 
@@ -148,7 +154,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     files: a resumed run would no longer find the model it started from.
     """
     checkpoint, start = path.with_name(path.name + ENDING), Path(job.start or "")
-    check_output(checkpoint, (), overwrite=True)
+    check_output(checkpoint, (), "a model", is_model, overwrite=True)
     own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
     if own and not job.is_pipe:
         raise FileError(

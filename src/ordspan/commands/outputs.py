@@ -3,9 +3,10 @@
 import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import IO, Any
 import polars as pl
 
 from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.tables.files import FileOptions, open_file
 from ordspan.tables.rows import FileError
 from ordspan.wording import as_text, hint
 
@@ -116,7 +118,9 @@ def refuse_lists(tables: Tables, format: str) -> Iterator[pl.DataFrame]:
 WRITERS = {".csv": write_csv, ".parquet": write_parquet, ".jsonl": write_json, ".xlsx": write_excel}
 
 
-def write_tables(out: str, tables: Tables, inputs: Iterable[str], *, overwrite: bool) -> None:
+def write_tables(
+    out: str, tables: Tables, columns: Sequence[str], inputs: Iterable[str], *, overwrite: bool
+) -> None:
     """Write tables, of which there is at least one, to a file that appears when it is complete.
 
     Parameters
@@ -125,6 +129,8 @@ def write_tables(out: str, tables: Tables, inputs: Iterable[str], *, overwrite: 
         A file with one of the endings of `WRITERS`, or "-": CSV on standard output.
     tables : iterable of DataFrame
         Rows in chunks; all have the columns of the first.
+    columns : sequence of str
+        A file that is there is replaced only if it has these columns.
     inputs : iterable of str
         Files being read, which must not be overwritten.
     overwrite : bool
@@ -137,15 +143,32 @@ def write_tables(out: str, tables: Tables, inputs: Iterable[str], *, overwrite: 
                 sys.stdout.buffer.write((as_text(text) if on_terminal else text).encode())
                 sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
         return
-    path = check_output(out, inputs, overwrite=overwrite, endings=WRITERS)
+    ours = partial(has_columns, names=columns)
+    path = check_output(out, inputs, "a table", ours, overwrite, WRITERS)
     with report_full_disk(out), opened_atomically(path) as file:
         WRITERS[path.suffix.lower()](file, tables)
 
 
+def has_columns(path: Path, names: Iterable[str]) -> bool:
+    """Whether a file is a table with these columns."""
+    try:
+        return set(names) <= set(open_file(str(path), FileOptions()).names)
+    except Exception:  # of whatever library finds that it is none
+        return False
+
+
 def check_output(
-    out: str | Path, inputs: Iterable[str], *, overwrite: bool, endings: Iterable[str] = ()
+    out: str | Path,
+    inputs: Iterable[str],
+    what: str,
+    ours: Callable[[Path], bool],
+    overwrite: bool,
+    endings: Iterable[str] = (),
 ) -> Path:
-    """The path of a file to write, after checking its ending, its place and what it replaces."""
+    """The path of a file to write, after checking its ending, its place and what it replaces.
+
+    Only what ordspan wrote, as ``ours`` tells, is replaced, and only if it may be.
+    """
     path = Path(out)
     if endings and path.suffix.lower() not in endings:
         choices = " or ".join(endings)
@@ -161,6 +184,8 @@ def check_output(
         raise FileError(f"{path} is not a regular file; give the name of a file")
     if any(Path(name).exists() and path.samefile(name) for name in inputs):
         raise FileError(f"{path} is an input of this command; write to another file")
+    if not ours(path):
+        raise FileError(f"{path} is not {what} that ordspan wrote; choose another name")
     if not overwrite:
         raise FileError(f"{path} already exists: {OVERWRITE} replaces it")
     return path

@@ -87,7 +87,7 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
                 )
 
         inputs = [job.model, *reader.files]
-        write_tables(job.out, tables(), inputs, overwrite=job.overwrite)
+        write_tables(job.out, tables(), ADDED, inputs, overwrite=job.overwrite)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
     notes += model.encoder.notes()
     return {

@@ -71,7 +71,7 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    check_output(path, expand(job.files), overwrite=True)
+    check_output(path, expand(job.files), "a model", models.is_model, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
         if job.dask is not None:

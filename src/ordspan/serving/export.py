@@ -86,7 +86,7 @@ def export_labels(
         texts = pl.col(pl.String())
         runs = texts.str.contains(FORMULA) & texts.cast(pl.Float64(), strict=False).is_null()
         table = table.with_columns(pl.when(runs).then(texts.str.replace("^", "'")).otherwise(texts))
-    write_tables(out, [table], inputs, overwrite=overwrite)
+    write_tables(out, [table], names, inputs, overwrite=overwrite)
     return len(labels), model
 
 
