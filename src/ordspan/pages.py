@@ -5,13 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
-BEGINNING = (
-    b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta name="generator" content="ordspan">\n'
-)
-"""How every page begins."""
 BLUE, ORANGE, GREY, PALE = "#0072b2", "#d55e00", "#7f7f7f", "#b9c2cb"
 """Colours of all plots: those of Okabe and Ito, which colour-blind readers can distinguish."""
 COLORS = {"#000000": "ink", "#ffffff": "page", BLUE: "blue", ORANGE: "orange"}
@@ -29,12 +24,6 @@ def fill_template(package: str, template: str, parts: Mapping[str, str]) -> str:
     whole = {**parts, "head": _resource("ordspan", "pages.html")}
     # one pass, so that nothing inside a part is replaced
     return re.sub(r"\{\{(\w+)\}\}", lambda place: whole[place[1]], text)
-
-
-def is_page(path: Path) -> bool:
-    """Whether a file begins as our pages do."""
-    with open(path, "rb") as file:
-        return file.read(len(BEGINNING)) == BEGINNING
 
 
 def figure_svg(figure: Any, alt: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ordspan.clock import Clock
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
-from ordspan.commands.outputs import check_output, report_full_disk
+from ordspan.commands.outputs import PAGE, check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.core.state import Floats
@@ -25,7 +25,6 @@ from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel, scored
-from ordspan.pages import is_page
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import Batch, FileError
@@ -393,7 +392,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         import matplotlib as mpl  # noqa: F401 - fail early
 
         inputs = [job.model, *expand(job.files)]
-        check_output(job.page, inputs, "a page", is_page, job.overwrite, (".html", ".htm"))
+        check_output(job.page, inputs, PAGE, job.overwrite, [".html", ".htm"])
     model = read_table_model(job.model)
     with TemporaryFile() as file:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():

@@ -2,19 +2,17 @@
 
 import json
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import ordspan
 from ordspan.commands.jobs import ExportJob
 from ordspan.commands.models import ranker_and_calibration, read_model
-from ordspan.commands.outputs import check_output, report_full_disk
+from ordspan.commands.outputs import GRAPH, check_output, report_full_disk
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -23,7 +21,6 @@ from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Recipe
 from ordspan.wording import hint
 
-ENDING = ".onnx"
 OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
 """As old as the operators allow, so that runtimes since 2020 (onnxruntime 1.6) load the graph."""
@@ -83,7 +80,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = check_output(job.out, [job.model], "a graph", is_graph, job.overwrite, (ENDING,))
+    path = check_output(job.out, [job.model], GRAPH, job.overwrite, [".onnx"])
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
@@ -102,14 +99,6 @@ def export(job: ExportJob) -> dict[str, Any]:
         "opset": OPSET,
         "bytes": len(content),
     }
-
-
-def is_graph(path: Path) -> bool:
-    """Whether ordspan wrote a file as a graph."""
-    try:
-        return bool(onnx.load(path, load_external_data=False).producer_name == "ordspan")
-    except DecodeError:
-        return False
 
 
 def check_exportable(model: Any, path: str) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
-from ordspan.commands.outputs import OVERWRITE, check_output
+from ordspan.commands.outputs import MODEL, OVERWRITE, check_output
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
@@ -141,12 +141,6 @@ def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
     ]
 
 
-def is_model(path: Path) -> bool:
-    """Whether ordspan wrote a file as a model, perhaps in another version."""
-    with path.open("rb") as file:
-        return b'"__metadata__":{"ordspan":' in file.read(100)
-
-
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
     """Raise if a model or a checkpoint would be lost.
 
@@ -154,7 +148,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     files: a resumed run would no longer find the model it started from.
     """
     checkpoint, start = path.with_name(path.name + ENDING), Path(job.start or "")
-    check_output(checkpoint, (), "a model", is_model, overwrite=True)
+    check_output(checkpoint, (), MODEL, overwrite=True)
     own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
     if own and not job.is_pipe:
         raise FileError(

@@ -3,10 +3,9 @@
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -27,6 +26,10 @@ OVERWRITE = hint("overwrite=True", "--overwrite")
 MAX_SHEET_ROWS, MAX_CELL, MAX_EXACT = 1_048_576, 32_767, 1 << 53
 """Of Excel: rows of a sheet, characters of a cell, and the largest number with all its digits."""
 AS_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
+MODEL = ("a model", b'"__metadata__":{"ordspan":')
+PAGE = ("a page", b'<meta name="generator" content="ordspan">')
+GRAPH = ("a graph", b"\x12\x07ordspan")  # the name of the producer
+"""What a file is, and what only ordspan's have among their first bytes."""
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
@@ -143,16 +146,18 @@ def write_tables(
                 sys.stdout.buffer.write((as_text(text) if on_terminal else text).encode())
                 sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
         return
-    ours = partial(has_columns, names=columns)
-    path = check_output(out, inputs, "a table", ours, overwrite, WRITERS)
+    path = check_output(out, inputs, ("a table", columns), overwrite, WRITERS)
     with report_full_disk(out), opened_atomically(path) as file:
         WRITERS[path.suffix.lower()](file, tables)
 
 
-def has_columns(path: Path, names: Iterable[str]) -> bool:
-    """Whether a file is a table with these columns."""
+def is_ours(path: Path, mark: bytes | Sequence[str]) -> bool:
+    """Whether a file begins with a mark of ordspan, or is a table with these columns."""
+    if isinstance(mark, bytes):
+        with path.open("rb") as file:
+            return mark in file.read(100)
     try:
-        return set(names) <= set(open_file(str(path), FileOptions()).names)
+        return set(mark) <= set(open_file(str(path), FileOptions()).names)
     except Exception:  # of whatever library finds that it is none
         return False
 
@@ -160,14 +165,13 @@ def has_columns(path: Path, names: Iterable[str]) -> bool:
 def check_output(
     out: str | Path,
     inputs: Iterable[str],
-    what: str,
-    ours: Callable[[Path], bool],
+    kind: tuple[str, bytes | Sequence[str]],
     overwrite: bool,
     endings: Iterable[str] = (),
 ) -> Path:
     """The path of a file to write, after checking its ending, its place and what it replaces.
 
-    Only what ordspan wrote, as ``ours`` tells, is replaced, and only if it may be.
+    Only what ordspan wrote, as the mark of its kind tells, is replaced, and only if it may be.
     """
     path = Path(out)
     if endings and path.suffix.lower() not in endings:
@@ -184,8 +188,8 @@ def check_output(
         raise FileError(f"{path} is not a regular file; give the name of a file")
     if any(Path(name).exists() and path.samefile(name) for name in inputs):
         raise FileError(f"{path} is an input of this command; write to another file")
-    if not ours(path):
-        raise FileError(f"{path} is not {what} that ordspan wrote; choose another name")
+    if not is_ours(path, kind[1]):
+        raise FileError(f"{path} is not {kind[0]} that ordspan wrote; choose another name")
     if not overwrite:
         raise FileError(f"{path} already exists: {OVERWRITE} replaces it")
     return path

@@ -16,7 +16,7 @@ from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import Clock
 from ordspan.commands import models
 from ordspan.commands.jobs import Report, TrainJob, no_report
-from ordspan.commands.outputs import OVERWRITE, check_output, report_full_disk
+from ordspan.commands.outputs import MODEL, OVERWRITE, check_output, report_full_disk
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
@@ -71,7 +71,7 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         A summary in plain values.
     """
     path = Path(job.model)
-    check_output(path, expand(job.files), "a model", models.is_model, overwrite=True)
+    check_output(path, expand(job.files), MODEL, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
         if job.dask is not None:
