@@ -43,7 +43,7 @@ def test_all_of_a_model_of_files_is_told(model):
     assert len(told["training"]["mae"]) == told["passes"] == 2
     sizes = [abs(row["weight"]) for row in told["weights"]]
     assert sizes == sorted(np.abs(loaded.estimator.coef_).tolist(), reverse=True)
-    for words in ("OrdinalPA", "variant=PA-I", "columns words +town=", "training rows +480"):
+    for words in ("OrdinalPA", "variant=PA-I", "words of town +3", "rows learned +480"):
         assert re.search(words, shown)
     edge = f"{told['thresholds'][0]:.6g}"
     assert shown.count(edge) == 2  # where one grade ends and the next begins
@@ -67,14 +67,14 @@ def test_hashed_words_and_svmlight_features_are_named_by_their_place(tmp_path):
     assert (told["columns"]["words"], told["columns"]["hashed"]) == ({}, ["town"])
     rows = {row["feature"]: row for row in told["weights"]}
     assert (told["features"], rows["hash 3 of town"]["spread"]) == (2 + 2**5, None)
-    assert re.search("columns hashed +town", shown)
+    assert re.search("hashed words of town +32", shown)
     (tmp_path / "a.svm").write_text("1 1:2 3:1\n2 2:4\n" * 20)
     said("train", tmp_path / "a.svm", "--model", tmp_path / "sparse")
     told, shown = info_of(tmp_path / "sparse")
     rows = {row["feature"]: row for row in told["weights"]}
     assert set(rows) == {"feature 1", "feature 2", "feature 3"}
     assert (rows["feature 2"]["mean"], rows["feature 2"]["spread"]) == (0.0, 4.0)
-    assert re.search("columns n sparse +3", shown)
+    assert re.search("svmlight features +3", shown)
 
 
 def test_the_calibration_is_the_one_of_the_model(model):

@@ -12,10 +12,6 @@ MAX_CHARACTERS = 70
 """Of the names of the grades above a confusion matrix."""
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
-PARTS = ("fitted", "columns", "training", "checkpoint")
-"""Of a description of a model."""
-APART = ("classes", "thresholds", "calibration", "weights", "identities", "held_out")
-"""What such a description tells in tables of their own, or only by --json."""
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
 """What reproduce writes."""
 
@@ -190,13 +186,40 @@ def info(about: dict[str, Any]) -> None:
         print_weights(about)
 
 
-def properties(about: dict[str, Any], of: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of all that is told of a model, but not in tables of their own."""
-    for name, value in about.items():
-        if name in PARTS:
-            yield from properties(value or {}, f"{name} ")
-        elif value and name not in APART:
-            yield f"{of}{name}".replace("_", " "), in_words(value)
+def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a model is, what it reads and how it was trained, without what does not apply."""
+    columns, training = about["columns"] or {}, about["training"] or {}
+    told = {name: about[name] for name in ("model", "kind", "bytes", "format", "estimator")}
+    told |= {"parameters": about["parameters"], "features": about["features"]}
+    told |= {f"words of {name}": len(words) for name, words in columns.get("words", {}).items()}
+    if columns.get("hashed"):
+        told[f"hashed words of {in_words(columns['hashed'])}"] = 2 ** columns["hash_bits"]
+    told |= {
+        "hashed sentences of": columns.get("sentences"),
+        "svmlight features": columns.get("n_sparse"),
+        "numbers": len(columns.get("numbers", ())),
+        "missing indicators": len(columns.get("missing_indicators", ())),
+        "standardised": ("no", "yes")[columns["standardise"]] if columns else None,
+        "label": columns.get("label"),
+        "grades": len(about["classes"]),
+        **{name: about[name] for name in ("support_vectors", "updates", "passes")},
+        **about["fitted"],
+    }
+    if training:
+        constant = training["constant"]
+        told |= {
+            "trained from": training["settings"]["files"],
+            "continued from": training.get("from"),
+            "rows learned": training["rows"],
+            "bad rows skipped": training["skipped"],
+            "MAE before learning, by pass": training["mae"],
+            "best constant": constant and f"{constant['mae']:.6g} (always {constant['grade']})",
+            "columns left out": [f"{name} ({why})" for name, why in training["left_out"].items()],
+        }
+    told |= {f"checkpoint {name}": value for name, value in (about["checkpoint"] or {}).items()}
+    for name, value in told.items():
+        if value:
+            yield name.replace("_", " "), in_words(value)
 
 
 def print_grades(about: dict[str, Any]) -> None:
