@@ -294,3 +294,19 @@ def test_income_of_surveys(name, data_dir, tmp_path):
     assert model.classes_.tolist() == bands
     assert summary("evaluate", path, *words)["rows"] == n_rows
     assert said("predict", path, *words, "--range", "0.9")
+
+
+@pytest.mark.parametrize("name", ["amazonReviewSnippets", "tweets"])
+def test_sentences_rated_by_twenty_people(name, data_dir, tmp_path):
+    columns, path = {}, tmp_path / "rated.csv"
+    for column, kind, place in (("text", "GroundTruth", 2), ("judges", "anonDataRatings", 3)):
+        text = (data_dir / "vader_raters" / f"{name}_{kind}.txt").read_bytes()
+        lines = text.decode("utf-8-sig", errors="replace").splitlines()
+        columns[column] = [line.split("\t")[place] for line in lines[:600]]
+    pl.DataFrame(columns).write_csv(path)
+    model, _ = trained(tmp_path, path, "--ratings", "judges")
+    assert model.classes_.tolist() == list(range(-4, 5))
+    found = summary("evaluate", path, "--model", tmp_path / "m")
+    assert found["range_rows"] > 200
+    assert found["better_than_constant"]
+    assert said("predict", path, "--model", tmp_path / "m", "--range", "0.9")

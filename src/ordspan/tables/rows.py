@@ -169,7 +169,7 @@ class BadRows:
     REFUSE raises one that does not advise to skip the row.
     """
 
-    policy: str = "raise"
+    policy: Annotated[str, msgspec.Meta(pattern="^(raise|skip|keep|refuse)$")] = "raise"
     count: Count = 0
     examples: list[str] = field(default_factory=list)
 

@@ -76,6 +76,28 @@ def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_pa
     assert load(tmp_path / "model").classes_.tolist() == BANDS
 
 
+SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]
+SURVEYS += ["sleeping-alone-data", "steak-risk-survey", "thanksgiving-2015-poll-data"]
+SURVEYS += ["weather-check"]
+
+
+@pytest.mark.parametrize("name", [*SURVEYS, "amazonReviewSnippets", "tweets"])
+def test_surveys_and_sentences_as_people_have_them_can_be_annotated(name, data_dir, tmp_path):
+    path = data_dir / "fivethirtyeight_surveys" / f"{name}.csv"
+    if name not in SURVEYS:
+        text = (data_dir / "vader_raters" / f"{name}_GroundTruth.txt").read_bytes()
+        lines = text.decode("utf-8-sig", errors="replace").splitlines()
+        path = tmp_path / "sentences.csv"
+        pl.DataFrame({"text": [line.split("\t")[2] for line in lines]}).write_csv(path)
+    with annotating(tmp_path / "state", path, BANDS) as caller:
+        n_items = len(caller.session.items)
+        caller.answer_many([1 + item % 3 for item in range(n_items)], 40)
+        progress = caller.call("/api/progress").json()
+        assert (progress["answers"], progress["items"]) == (40, n_items)
+    export = told("--state", tmp_path / "state", "--export", tmp_path / "labels.csv")
+    said(*shlex.split(export.splitlines()[-1])[1:])
+
+
 def test_columns_can_be_shown_and_not_learned_or_hidden(tmp_path):
     options = {"id": "id", "drop": ["age"], "hide": ["town"]}
     with annotating(tmp_path / "state", write_items(tmp_path)[0], **options) as caller:
