@@ -217,7 +217,9 @@ def train(
     is no checkpoint after that one. With several rounds these rows are held out of all of them,
     because scores of learned rows are too good.
     """
-    seed, done = _seed(model) if shuffle else None, list[Any]()
+    seed, done = None, list[Any]()
+    if shuffle:
+        seed = int(check_random_state(model.random_state).randint(2**31))
     if (found := keeper.read(type(model), Rounds)) is not None:
         then, (seed, done) = found
         model.learner_.restore(then.learner_.state)
@@ -245,14 +247,6 @@ def train(
             keeper.write(model, (seed, past))
     model.rounds_ = past
     return _calibrate(model, parts) if any(part.kept.size for part in parts) else None
-
-
-def _seed(model: Any) -> int:
-    """An integer ``random_state`` itself, or one drawn from it."""
-    given = model.random_state
-    if isinstance(given, numbers.Integral) and int(given) >= 0:
-        return int(given)
-    return int(check_random_state(given).randint(2**31))
 
 
 def _progress_reporter(
