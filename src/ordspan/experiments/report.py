@@ -9,6 +9,7 @@ from ordspan.experiments.claims import PAPER, Claim, count_verdicts
 from ordspan.experiments.figures import Panel, Panels, dataset_title, look_of, one_panel
 from ordspan.experiments.results import Results
 from ordspan.pages import figure_svg, fill_template, table_row, terms
+from ordspan.wording import in_words
 
 SIGNS = dict(zip(paper.VERDICTS, "✓✗–", strict=True))
 
@@ -42,7 +43,9 @@ def report_page(
         "caveats": escape(PAPER["caveats"]),
         "claims": "".join(_sentence(group, names) for group in groups),
         "summary": "".join(map(_summary_row, summary)),
-        "settings": terms({_words(name): _words(value) for name, value in settings.items()}),
+        "settings": terms(
+            {name.replace("_", " "): in_words(value) for name, value in settings.items()}
+        ),
     }
     for name, group in panels.items():
         parts[name] = "".join(map(_figure, group))
@@ -101,10 +104,3 @@ def _summary_row(row: dict[str, Any]) -> str:
     names = {"dataset": dataset_title(row["dataset"]), "labels": paper.labels_text(row["labels"])}
     texts = map(str, (row | names | numbers).values())
     return table_row(list(texts), f'data-dataset="{row["dataset"]}"')
-
-
-def _words(value: Any) -> str:
-    """A setting as readers write it: lists and pairs with commas, no underscores."""
-    if isinstance(value, dict):
-        value = [f"{name}: {each}" for name, each in value.items()]
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value).replace("_", " ")
