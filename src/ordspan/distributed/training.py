@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 
 from ordspan.core.measures import distance
 from ordspan.core.state import TRIALS, UPDATES, Floats, add_counters, model_view, places
-from ordspan.distributed.blocks import Blocks, blocks_of
-from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.cluster import Blocks, Cluster, blocks_of
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
