@@ -121,8 +121,11 @@ def range_widths(ax: Any, ranges: dict[str, Any]) -> None:
     """Histogram of the widths of ranges at one coverage."""
     widths, coverage = ranges["widths"], f"{100 * ranges['coverage']:g} %"
     grades, shares = np.arange(1, len(widths) + 1), 100 * np.array(widths) / sum(widths)
-    ax.bar(grades, shares, 0.75, color=BLUE)
-    ax.locator_params(axis="x", integer=True)
+    if grades.size > MOST_TICKS:
+        ax.stairs(shares, np.arange(0.5, grades.size + 1), fill=True, color=BLUE)
+    else:
+        ax.bar(grades, shares, 0.75, color=BLUE)
+        ax.set_xticks(grades)
     ax.set(xlabel=f"grades in a range of {coverage}", ylabel="% of rows")
     ax.set(xlim=(0.4, grades.size + 0.6))
 
