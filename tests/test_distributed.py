@@ -486,8 +486,8 @@ def test_prediction_waits_for_the_question_and_takes_empty_blocks():
     predict(model, made_by(explode))
     some = lazy(X)[lazy(X)[:, 0] > 10]  # nobody knows yet that no row is left
     assert predict(model, some).compute(scheduler="sync").size == 0
-    with pytest.raises(ValueError, match="X has 3 features, but OrdinalPA was fitted with 4"):
-        predict(model, lazy(X[:, :3]))
+    with pytest.raises(ValueError, match="X has 3 features, but OrdinalPA is expecting 4"):
+        predict(model, lazy(X[:, :3])).compute(scheduler="sync")
     with pytest.raises(TypeError, match="X is a ndarray"):
         predict(model, X)
 

@@ -16,10 +16,6 @@ class CompileTime(TimingListener):
 
     _say: Any = None
 
-    def seconds(self) -> float:
-        """Seconds that finished compilations took in this process."""
-        return self.duration if self.done else 0.0
-
     def announce(self, say: Callable[[], None]) -> None:
         """Call a function once, when something is compiled."""
         self._say = say
@@ -42,16 +38,6 @@ compiling = CompileTime()
 register("numba:compile", compiling)
 
 
-class Clock:
-    """Counts seconds from its creation, without those spent compiling."""
-
-    def __init__(self) -> None:
-        self._begun = _working_time()
-
-    def seconds(self) -> float:
-        """Seconds since the clock was made."""
-        return _working_time() - self._begun
-
-
-def _working_time() -> float:
-    return time.perf_counter() - compiling.seconds()
+def working_time() -> float:
+    """Seconds since some moment of the past, without those spent compiling."""
+    return time.perf_counter() - (compiling.duration if compiling.done else 0.0)

@@ -7,8 +7,7 @@ import pytest
 from fake_results import EXTRA, MAIN, fake_results
 
 from ordspan.experiments.claims import count_verdicts, make_claims
-from ordspan.experiments.figures import make_panels, one_panel
-from ordspan.experiments.report import report_page
+from ordspan.experiments.report import make_panels, one_panel, report_page
 from ordspan.experiments.results import Cell
 from standalone import check_stands_alone, try_page
 from tables import said

@@ -164,4 +164,4 @@ def killed(client, folder):
 
 def standing(client):
     """What a refused request must leave alone."""
-    return to_bytes(client.engine.model), client.engine.n_events, len(client.engine.events())
+    return to_bytes(client.engine.model), client.engine.log.last, len(client.engine.events())

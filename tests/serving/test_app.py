@@ -109,7 +109,7 @@ def test_a_wrong_parameter_is_refused_and_nothing_is_learned(tmp_path):
         ):
             body = row | {"label": 3} if "learn" in query else row
             refused = client.post(query, json=body)
-            assert (refused.status_code, client.engine.n_events) == (422, 0)
+            assert (refused.status_code, client.engine.log.last) == (422, 0)
             assert words in refused.json()["detail"]
         assert client.post("/predict?", json=row).status_code == 200
 
@@ -204,7 +204,7 @@ def test_a_full_queue_is_told_to_come_again_and_predictions_go_on(tmp_path):
         assert learn(client, row)["event"] == 4
         never = client.post("/learn", json=[row] * 4)
         assert never.status_code == 413, "coming again would not help"
-        assert client.engine.n_events == 4
+        assert client.engine.log.last == 4
 
 
 @pytest.mark.parametrize("kind", ["numbers", "svmlight", "mixed"])

@@ -143,17 +143,17 @@ def test_a_full_disk_refuses_labels_and_goes_on_when_there_is_room(folder):
     some = [lesson | {"key": None} for lesson in LESSONS]
     with serving(folder, every=1000) as client:
         learn(client, lessons("empty", 1, seed=9)[0] | {"key": "new"})
-        before, n_events = client.get("/model").content, client.engine.n_events
+        before, n_events = client.get("/model").content, client.engine.log.last
         with no_room_beyond(wal(folder).stat().st_size):
             for records in (some[0], some):
                 answer = client.post("/learn", json=records)
                 assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
                 assert "log.sqlite: " in answer.json()["detail"]
                 assert client.post("/predict", json={"a": 1, "b": 2, "c": 3}).status_code == 200
-            assert (client.get("/model").content, client.engine.n_events) == (before, n_events)
+            assert (client.get("/model").content, client.engine.log.last) == (before, n_events)
         learn(client, some)
         after = client.get("/model").content
-        assert client.engine.n_events == n_events + N
+        assert client.engine.log.last == n_events + N
     assert after != before
     (folder / "snapshot.ordspan").unlink()  # the log alone gives the same model
     assert model_of(folder) == after
@@ -183,7 +183,7 @@ def test_a_folder_that_was_begun_without_room_can_be_begun_again(tmp_path, size)
     with no_room_beyond(size):
         refusal(tmp_path, "hashed", OSError)
     with serving(tmp_path, "hashed") as client:
-        assert client.engine.n_events == 0
+        assert client.engine.log.last == 0
 
 
 @contextmanager
@@ -227,7 +227,7 @@ def test_a_second_service_on_a_folder_is_refused(folder):
 def test_a_log_that_is_full_or_held_by_another_process_is_said_so(folder):
     def said(client):
         answer = client.post("/learn", json=[lesson | {"key": None} for lesson in LESSONS * 50])
-        assert (answer.status_code, client.engine.n_events) == (503, N)
+        assert (answer.status_code, client.engine.log.last) == (503, N)
         return answer.json()["detail"]
 
     with serving(folder) as client, closing(sqlite3.connect(folder / "log.sqlite")) as other:

@@ -262,11 +262,11 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
     After an interruption, run the same command again to continue. The same
     settings give the same bytes in results.npz, whatever --jobs is.
     """
-    from ordspan.clock import Clock
+    from ordspan.clock import working_time
     from ordspan.experiments.claims import count_verdicts
     from ordspan.experiments.reproduce import reproduce as run
 
-    clock = Clock()
+    begun = working_time()
     with progress_bar(counted=True) as bar:
         task = bar.add_task("starting", total=None)
 
@@ -281,7 +281,7 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
     print_summary(summary)
     hold, fail, not_run = counts.values()
     say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
-    took = "" if job.report_only else f" in {clock.seconds():.1f} s"
+    took = "" if job.report_only else f" in {working_time() - begun:.1f} s"
     say(f"Written to {folder}{took}: {FILES}.")
     say(f"Open {folder}/report.html in a browser.")
     for name, reason in results.settings["unavailable"].items():

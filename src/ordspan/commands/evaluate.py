@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ordspan.clock import Clock
+from ordspan.clock import working_time
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
 from ordspan.commands.outputs import PAGE, check_output, report_full_disk
@@ -398,12 +398,12 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
         with stoppable(job) as (stop, pipe), stop.at_any_moment():
             reader = open_for(model, job, job.on_bad_row, pipe)
             name_labels(reader, job, job.group)
-            clock = Clock()
+            begun = working_time()
             rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
         summary = summarise(job, model, reader, rows, ndcgs)
-        summary["seconds"] = round(clock.seconds(), 3)
+        summary["seconds"] = round(working_time() - begun, 3)
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text
 

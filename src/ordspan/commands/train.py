@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
-from ordspan.clock import Clock
+from ordspan.clock import working_time
 from ordspan.commands import models
 from ordspan.commands.jobs import Report, TrainJob, no_report
 from ordspan.commands.outputs import MODEL, OVERWRITE, check_output, report_full_disk
@@ -262,7 +262,7 @@ class Run:
         self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
         self.sample: tuple[Any, Ranks, Ranks] | None = None  # the first rows that are learned
-        self.clock = Clock()
+        self.begun = working_time()
 
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
@@ -508,7 +508,7 @@ class Run:
             "read": self.progress.good,
             "skipped_examples": self.progress.bad.examples,
             "resumed": self.job.resume,
-            "seconds": round(self.clock.seconds(), 3),
+            "seconds": round(working_time() - self.begun, 3),
         }
 
     def all_notes(self) -> list[str]:

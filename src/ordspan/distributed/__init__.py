@@ -3,7 +3,7 @@
 from ordspan.wording import report_missing
 
 with report_missing():
-    from ordspan.distributed.blocks import predict
+    from ordspan.distributed.cluster import predict
     from ordspan.distributed.training import Progress, Round, fit
 
 __all__ = ["Progress", "Round", "fit", "predict"]

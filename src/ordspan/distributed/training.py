@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 
 from ordspan.core.measures import distance
 from ordspan.core.state import TRIALS, UPDATES, Floats, add_counters, model_view, places
-from ordspan.distributed.blocks import Blocks, blocks_of
-from ordspan.distributed.cluster import Cluster
+from ordspan.distributed.cluster import Blocks, Cluster, blocks_of
 from ordspan.estimators import MulticlassPA, MulticlassPerceptron, OrdinalPA, PRank
 from ordspan.estimators.base import refuse_balanced
 from ordspan.labels.ranks import read_labels
@@ -217,7 +216,9 @@ def train(
     is no checkpoint after that one. With several rounds these rows are held out of all of them,
     because scores of learned rows are too good.
     """
-    seed, done = _seed(model) if shuffle else None, list[Any]()
+    seed, done = None, list[Any]()
+    if shuffle:
+        seed = int(check_random_state(model.random_state).randint(2**31))
     if (found := keeper.read(type(model), Rounds)) is not None:
         then, (seed, done) = found
         model.learner_.restore(then.learner_.state)
@@ -245,14 +246,6 @@ def train(
             keeper.write(model, (seed, past))
     model.rounds_ = past
     return _calibrate(model, parts) if any(part.kept.size for part in parts) else None
-
-
-def _seed(model: Any) -> int:
-    """An integer ``random_state`` itself, or one drawn from it."""
-    given = model.random_state
-    if isinstance(given, numbers.Integral) and int(given) >= 0:
-        return int(given)
-    return int(check_random_state(given).randint(2**31))
 
 
 def _progress_reporter(

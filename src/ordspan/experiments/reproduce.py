@@ -21,9 +21,8 @@ from ordspan.commands.jobs import ReproduceJob
 from ordspan.datasets import Dataset, DataUnavailable, load_dataset
 from ordspan.experiments import protocol
 from ordspan.experiments.claims import Claim, make_claims
-from ordspan.experiments.figures import make_panels, write_figures
 from ordspan.experiments.protocol import FIXED, GRID, HINDSIGHT_RUNS, Curve, kept_trials
-from ordspan.experiments.report import report_page
+from ordspan.experiments.report import make_panels, report_page, write_figures
 from ordspan.experiments.results import Results, table_type, write_table
 from ordspan.models.atomic import check_can_write, opened_atomically
 from ordspan.wording import check_choice

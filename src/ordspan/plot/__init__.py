@@ -170,7 +170,6 @@ class ConfusionDistanceDisplay(Display):
         """
         ax = self._axes(ax)
         percent = 100 * self.shares
-        empty = self.counts.sum(axis=1) == 0
         self.im_ = ax.imshow(percent, cmap=SHADES, vmin=0, vmax=100, aspect="auto")
         if max(percent.shape) <= MOST_CELLS:
             for (row, column), share in np.ndenumerate(percent):
@@ -179,8 +178,6 @@ class ConfusionDistanceDisplay(Display):
                     color = "white" if share > 55 else "black"
                     ax.text(column, row, words, ha="center", va="center", color=color)
         ax.set_yticks(range(len(self.names)), self.names)
-        for tick, none in zip(ax.get_yticklabels(), empty.tolist(), strict=True):
-            tick.set_alpha(0.4 if none else 1.0)
         steps = [0 if d == 0 else f"{d:+d}" for d in self.distances.tolist()]
         ax.set_xticks(range(len(steps)), steps)
         ax.set(xlabel="predicted too low (-) or too high (+), in grades", ylabel="true grade")

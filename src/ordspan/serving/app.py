@@ -5,15 +5,12 @@ that wait, logged, published, answered with what was predicted before.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import msgspec
-import numpy as np
-from prometheus_client import CollectorRegistry, Histogram, Metric, disable_created_metrics
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
+import prometheus_client as prometheus
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
@@ -39,7 +36,7 @@ COUNTERS = {
 }
 """Sums of `Log.totals`."""
 
-disable_created_metrics()  # one extra line per metric with the start time of the process
+prometheus.disable_created_metrics()  # one extra line per metric with the start time of the process
 
 
 class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -73,20 +70,18 @@ def make_app(
         "POST /learn": service.learn,
         "POST /undo": service.undo,
         "GET /model": service.model,
-        "GET /metrics": service.metrics.text,
+        "GET /metrics": service.metrics,
         f"GET {HEALTH}": service.health,
     }
     about = describe(engine, routes)
     welcome = about["info"] | {"docs": DOCS, "requests": [*about["paths"]]}
     for path, content in (("/", welcome), ("/docs", RedirectResponse(DOCS)), (DOCS, about)):
         routes[f"GET {path}"] = always(content)
-    return Application(
-        routes, service.close, token=token, public=[HEALTH], observe=service.metrics.count
-    )
+    return Application(routes, service.close, token=token, public=[HEALTH], observe=service.observe)
 
 
 class Service:
-    """What is done with each request, and the queue of labels.
+    """What is done with each request, the queue of labels, and the metrics.
 
     Parameters
     ----------
@@ -104,7 +99,13 @@ class Service:
         self.n_waiting = 0
         self._line: list[tuple[Sequence[Event], asyncio.Future[Any]]] = []
         self._work: asyncio.Task[None] | None = None
-        self.metrics = Metrics(engine, lambda: self.n_waiting)
+        r = self._registry = prometheus.CollectorRegistry()
+        self._counters = [prometheus.Counter(*named, registry=r) for named in COUNTERS.items()]
+        self._counted, self._counting = 0, Lock()  # the last event that they count
+        queue = prometheus.Gauge("ordspan_queue_rows", "Rows waiting to be learned.", registry=r)
+        queue.set_function(lambda: self.n_waiting)
+        named = "ordspan_request_seconds", "Time to respond.", ["path", "status"]
+        self._seconds = prometheus.Histogram(*named, registry=r, buckets=BUCKETS)
 
     async def predict(self, body: bytes, *, coverage: str = str(COVERAGE)) -> Any:
         """Predict grade, probabilities and range of a record or a list of records."""
@@ -121,7 +122,7 @@ class Service:
         score = model.learner.latent(model.encoder.features(*self.reader.arrays(records)))
         calibration = model.calibration
         low_high, chances = calibration.ranges(score, coverage), calibration.probabilities(score)
-        arrays = model.calibration.predict(score), score, *low_high, chances
+        arrays = calibration.predict(score), score, *low_high, chances
         answers = [
             {
                 "grade": self.grades[rank - 1],
@@ -199,6 +200,21 @@ class Service:
         named = {"Content-Disposition": 'attachment; filename="model.ordspan"'}
         return Response(content, 200, named, "application/octet-stream")
 
+    def observe(self, path: str, status: int, seconds: float) -> None:
+        """Add a request to the histogram of response times."""
+        self._seconds.labels(path, str(status)).observe(seconds)
+
+    def metrics(self) -> Response:
+        """Rows, error, coverage, latency and queue length, for Prometheus."""
+        with self._counting:
+            last = self.engine.log.last
+            totals = self.engine.log.totals(self._counted, last)
+            for counter, total in zip(self._counters, totals, strict=True):
+                counter.inc(total)
+            self._counted = last
+        text = prometheus.generate_latest(self._registry)
+        return Response(text, media_type=prometheus.CONTENT_TYPE_LATEST)
+
     async def health(self) -> Any:
         """Whether the service is ready; needs no token."""
         return {"ready": True}
@@ -208,44 +224,6 @@ class Service:
         if self._work is not None:
             await self._work
         await asyncio.to_thread(self.engine.close)
-
-
-class Metrics(Collector):
-    """Counts of rows, error, coverage and latency; rows are counted in the log when asked for.
-
-    Parameters
-    ----------
-    engine : Engine
-        The log is read up to its last event.
-    waiting : callable
-        Returns the number of rows waiting to be learned.
-    """
-
-    def __init__(self, engine: Engine, waiting: Callable[[], int]) -> None:
-        self._engine, self._waiting = engine, waiting
-        self._counted = 0, np.zeros(4)  # the last event of the sums, and the sums up to it
-        r = self._registry = CollectorRegistry()
-        r.register(self)
-        name, labels = "ordspan_request_seconds", ["path", "status"]
-        self._seconds = Histogram(name, "Time to respond.", labels, registry=r, buckets=BUCKETS)
-
-    def count(self, path: str, status: int, seconds: float) -> None:
-        """Add a request to the histogram of response times."""
-        self._seconds.labels(path, str(status)).observe(seconds)
-
-    def text(self) -> Response:
-        """Rows, error, coverage, latency and queue length, for Prometheus."""
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
-
-    def collect(self) -> Iterator[Metric]:
-        """All metrics but the latency."""
-        (before, sums), last = self._counted, self._engine.n_events
-        self._counted = last, sums + self._engine.log.totals(before, last)
-        for (name, about), total in zip(COUNTERS.items(), self._counted[1], strict=True):
-            yield CounterMetricFamily(name, about, total)
-        yield GaugeMetricFamily(
-            "ordspan_queue_rows", "Rows waiting to be learned.", self._waiting()
-        )
 
 
 def describe(engine: Engine, routes: dict[str, Any]) -> dict[str, Any]:

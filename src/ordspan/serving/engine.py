@@ -306,11 +306,6 @@ class Engine:
                 self._saved = self.log.last
 
     @property
-    def n_events(self) -> int:
-        """Number of the last event, 0 before the first."""
-        return self.log.last
-
-    @property
     def n_labels(self) -> int:
         """Number of labels that were not undone."""
         return self.log.totals(0, self.log.last)[0]

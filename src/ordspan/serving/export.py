@@ -57,8 +57,8 @@ def export_labels(
         The number of labels, and the initial model of the folder.
     """
     if not (folder / LOG).exists():
-        kind = "a state folder" if folder.exists() else "a folder"
-        raise FileError(f"{folder} is not {kind}, so there is nothing to export; correct --state")
+        message = "is not a state folder, so there is nothing to export; correct --state"
+        raise FileError(f"{folder} {message}")
     with closing(Log(folder / LOG)) as log:
         undone = {event.undoes for event in log.select("kind = ?", UNDO)}
         labels = [event for event in log.select("kind = ?", LEARN) if event.id not in undone]

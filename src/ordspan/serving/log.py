@@ -35,11 +35,8 @@ FROM events WHERE kind = '{LEARN}' AND id > ? AND id <= ? AND id NOT IN
 REMEDIES = {
     "locked": "another process is writing to it; end that process, such as a backup or sqlite3",
     "full": "free some disk space",
-    "malformed": "restore it from a backup",
-    "not a database": "restore it from a backup",
-    "readonly": "check the permissions of the folder and its files",
-    "unable to open": "check the permissions of the folder and its files",
 }
+OTHER_REMEDY = "check the disk and the permissions of the folder, or restore it from a backup"
 
 
 class LogError(OSError):
@@ -145,5 +142,5 @@ class Log:
             yield
         except sqlite3.Error as error:
             reason = str(error)
-            remedy = next((REMEDIES[word] for word in REMEDIES if word in reason), "check the disk")
+            remedy = next((REMEDIES[word] for word in REMEDIES if word in reason), OTHER_REMEDY)
             raise LogError(f"{self.path}: {reason}; {remedy}") from error

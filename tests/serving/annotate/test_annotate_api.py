@@ -139,7 +139,7 @@ def test_what_is_wrong_is_refused_with_a_sentence_and_nothing_is_learned(work):
             refused = caller.call("/api/answer", GOOD | {name: value})
             assert refused.status_code == (404 if value == 80 else 422), value
             assert len(refused.json()["detail"]) > 10
-            assert caller.engine.n_events == 0
+            assert caller.engine.log.last == 0
 
 
 def test_pages_need_no_token_and_data_does(tmp_path):

@@ -84,10 +84,10 @@ def test_a_folder_goes_on_without_options_and_its_answers_can_be_trained(tmp_pat
 def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
     path, _ = write_items(tmp_path)
     (tmp_path / "empty").mkdir()
-    for name, kind in (("rsx", "a folder"), ("empty", "a state folder")):
+    for name in ("rsx", "empty"):
         for words in ((), (path, "--grades", "1..5")):
             export = ("--state", tmp_path / name, "--export", tmp_path / "l.csv")
-            sentence = f"{name} is not {kind}, so there is nothing to export"
+            sentence = f"{name} is not a state folder, so there is nothing to export"
             assert sentence in told(*words, *export, code=1)
     assert not (tmp_path / "rsx").exists()
     assert not [*(tmp_path / "empty").iterdir()]

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ordspan.commands.jobs import STDIN, AnnotateJob, OpeningJob, options_of
 from ordspan.models.atomic import write_atomically
@@ -33,41 +32,50 @@ IMAGE_FILE = r"(?i)^[^:]*[.](png|jpe?g|gif|webp)$"
 """Names of images, not addresses; SVG is excluded because it can contain scripts."""
 
 
-@dataclass(frozen=True)
 class Items:
-    """All items of a file, in file order.
+    """All items of a file, in file order, and the columns to learn from: those of ordspan train.
 
     Parameters
     ----------
-    path : Path
-        The file.
-    ids : list of str, optional
-        Ids of the items, if there is an id column.
-    table : polars.DataFrame
-        Columns to show, as text.
-    kinds : dict
-        Kind of each of these columns: number, text or image.
-    images : dict
-        Paths of the images, for each image column.
-    X : array
-        Numbers of the recipe for every item, missing ones NaN.
-    words : polars.DataFrame
-        Text columns of the recipe.
-    encoder : Encoder
-        How these become features.
-    notes : list of str
-        Notes for the user about how columns are used.
+    job : AnnotateJob
+        The file, and how its columns are used.
     """
 
-    path: Path
-    ids: list[str] | None
-    table: pl.DataFrame
-    kinds: dict[str, str]
-    images: dict[str, list[str]]
-    X: NDArray[Any]
-    words: pl.DataFrame
-    encoder: Encoder
-    notes: list[str]
+    def __init__(self, job: AnnotateJob) -> None:
+        name = job.items or STDIN
+        if name == STDIN:
+            raise FileError("items are read more than once; use a file, not a pipe")
+        sizes_of([name])  # a missing file is refused
+        if is_svmlight(name, job.options):
+            raise FileError(f"{name}: svmlight files have no columns to show; use a table")
+        there = open_file(name, job.options).names
+        identity = [] if job.id is None else [job.id]
+        unlearned = [*identity, *job.drop, *job.hide]
+        reader, whole = _read(job, unlearned, there)
+        table = pl.DataFrame([_as_text(whole.table[column]) for column in there])
+        shown = [n for n in there if n not in (*identity, *job.hide)]
+        # paths of the images, for each image column
+        self.images = {n: _image_paths(whole, table[n]) for n in shown if are_images(table[n])}
+        if not set(self.images).isdisjoint(reader.recipe.columns):
+            reader, whole = _read(job, [*unlearned, *self.images], there)
+        if job.id is None:  # the only column that names every row
+            likely = [n for n in shown if n in reader.left_out and n not in job.drop]
+            identity = [n for n in likely if not _unnamed(table[n]).any()]
+        elif (bad := _unnamed(table[job.id])).any():
+            row = bad.to_list().index(True)
+            raise FileError(
+                f"{whole.where(row)}: the {job.id} {brief(table[job.id][row])} is empty or not "
+                "unique; choose a column that names every row"
+            )
+        self.path, self.encoder, self.notes = Path(name), reader.encoder, reader.notes
+        self.ids = table[identity[0]].to_list() if len(identity) == 1 else None
+        self.table = table.select(shown)
+        numbers = reader.recipe.numbers
+        self.kinds = {
+            n: IMAGE if n in self.images else NUMBER if n in numbers else TEXT for n in shown
+        }
+        # numbers of the recipe for every item, missing ones NaN, and its text columns
+        self.X, self.words = whole.X, table.select(reader.recipe.texts)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -125,46 +133,6 @@ def short_number(text: str) -> str:
     except ValueError:
         return text
     return f"{number:.0f}" if 1000 <= abs(number) < 1e15 else f"{number:.4g}"
-
-
-def read_items(job: AnnotateJob) -> Items:
-    """Read the items of a job and choose the columns to learn from: those of ``ordspan train``."""
-    name = job.items or STDIN
-    if name == STDIN:
-        raise FileError("items are read more than once; use a file, not a pipe")
-    sizes_of([name])  # a missing file is refused
-    if is_svmlight(name, job.options):
-        raise FileError(f"{name}: svmlight files have no columns to show; use a table")
-    there = open_file(name, job.options).names
-    identity = [] if job.id is None else [job.id]
-    unlearned = [*identity, *job.drop, *job.hide]
-    reader, whole = _read(job, unlearned, there)
-    table = pl.DataFrame([_as_text(whole.table[column]) for column in there])
-    shown = [n for n in there if n not in (*identity, *job.hide)]
-    images = {n: _image_paths(whole, table[n]) for n in shown if are_images(table[n])}
-    if not set(images).isdisjoint(reader.recipe.columns):
-        reader, whole = _read(job, [*unlearned, *images], there)
-    if job.id is None:  # the only column that names every row
-        likely = [n for n in shown if n in reader.left_out and n not in job.drop]
-        identity = [n for n in likely if not _unnamed(table[n]).any()]
-    elif (bad := _unnamed(table[job.id])).any():
-        row = bad.to_list().index(True)
-        raise FileError(
-            f"{whole.where(row)}: the {job.id} {brief(table[job.id][row])} is empty or not unique; "
-            "choose a column that names every row"
-        )
-    numbers = reader.recipe.numbers
-    return Items(
-        path=Path(name),
-        ids=table[identity[0]].to_list() if len(identity) == 1 else None,
-        table=table.select(shown),
-        kinds={n: IMAGE if n in images else NUMBER if n in numbers else TEXT for n in shown},
-        images=images,
-        X=whole.X,
-        words=table.select(reader.recipe.texts),
-        encoder=reader.encoder,
-        notes=reader.notes,
-    )
 
 
 def _read(job: AnnotateJob, drop: Sequence[str], there: Sequence[str]) -> tuple[RowReader, Batch]:
@@ -264,7 +232,7 @@ def open_folder(job: AnnotateJob) -> tuple[Folder, Items]:
         if job.items is None or not job.classes:
             what = "a file of items" if job.items is None else "--grades lowest,...,highest"
             raise FileError(f"{path} is a new state folder; give {what} to create it")
-        items, where = read_items(job), os.path.abspath(job.items)
+        items, where = Items(job), os.path.abspath(job.items)
         folder = Folder(where, digest_of(where), secrets.randbits(32), given)
         path.mkdir(parents=True, exist_ok=True)
         write_atomically(path / NAME, msgspec.json.format(msgspec.json.encode(folder)))
@@ -285,4 +253,4 @@ def open_folder(job: AnnotateJob) -> tuple[Folder, Items]:
             f"{job.items} has changed since {path} was created, and answers belong to its rows; "
             "restore the file, or start a new folder with --state (--export still works)"
         )
-    return folder, read_items(job)
+    return folder, Items(job)
