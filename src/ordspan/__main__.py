@@ -27,7 +27,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     status = 1
     try:
-        run_app()
+        with report_missing():
+            from ordspan.cli import app
+        app(prog_name="ordspan")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:  # before a command starts or after it ends
@@ -41,13 +43,6 @@ def main() -> None:
         with suppress(OSError, AttributeError):  # AttributeError: closed at start
             stream.flush()
     os._exit(status)
-
-
-def run_app() -> None:
-    """Run the command line, or name the extra to install."""
-    with report_missing():
-        from ordspan.cli import app
-    app(prog_name="ordspan")
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

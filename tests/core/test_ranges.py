@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import naive_calibration as naive
 from ordspan.core import calibration as core
-from steps import NO_ORDER, as_both
+from steps import as_both
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -147,7 +147,7 @@ def test_a_stream_is_its_slow_twin(form, contain, n_classes):
     for each in (state, twin):  # a larger coverage may have the smaller reach for a while
         core.parts_view.py_func(each).reach[:] = [1.0, 0.2, 3.0, 0.0, 2.0]
     medians = np.empty(200, dtype=np.int64)
-    form(core.observe)(state, *rows, weight, NO_ORDER, medians)
+    form(core.observe)(state, *rows, weight, medians)
     np.testing.assert_array_equal(medians, naive.observe(twin, *rows, weight))
     np.testing.assert_allclose(state, twin, rtol=1e-9, atol=1e-9)
     assert core.why_unusable(state, n_classes) is None

@@ -489,14 +489,13 @@ def leave_thresholds(parts):
 
 
 @compiled
-def observe(state, scores, lower, upper, sample_weight, order, predicted):
-    """`observe_row` for rows one after the other; weights, order and predicted may be empty.
+def observe(state, scores, lower, upper, sample_weight, predicted):
+    """`observe_row` for rows one after the other; weights and predicted may be empty.
 
     ``predicted`` is filled with the medians before each row was observed.
     """
     parts = parts_view(state)
-    for t in range(lower.size):
-        i = order[t] if order.size > 0 else t
+    for i in range(lower.size):
         if predicted.size > 0:
             shift, rank = parts.head[SLOPE] * bounded(scores[i]), lower[i]
             while parts.cuts[rank] < shift:

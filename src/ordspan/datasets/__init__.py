@@ -5,8 +5,7 @@ from typing import Any
 
 from ordspan.datasets.coarsening import coarsen
 from ordspan.datasets.letor import DataDir, DataUnavailable, data_folder, mslr
-from ordspan.datasets.sets import Dataset, Truth, abalone, california, income, parkinson
-from ordspan.datasets.synthetic import synthetic
+from ordspan.datasets.sets import Dataset, Truth, abalone, california, income, parkinson, synthetic
 from ordspan.wording import check_choice
 
 __all__ = [

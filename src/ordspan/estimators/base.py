@@ -61,12 +61,7 @@ class RankPredictor(Locked, ClassifierMixin):
         return hasattr(self, self._learned)
 
     def __copy__(self) -> Self:
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(Locked.__getstate__(self))
-        for name in ("learner_", "estimator_", "calibration_"):  # partial_fit changes them in place
-            if name in vars(copied):
-                setattr(copied, name, deepcopy(vars(copied)[name]))
-        return copied
+        return deepcopy(self)  # partial_fit changes what was learned in place
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {**super().__getstate__()}

@@ -146,13 +146,12 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
             estimator = self._new_estimator()
             ranker_of(estimator)
             fit_weighted(estimator, X, y, sample_weight)
-            classes = ranker_of(estimator).classes_
-            ends = np.column_stack(encode(read_labels(y)[0], classes))
+            ranker = ranker_of(estimator)
+            ends = np.column_stack(encode(read_labels(y)[0], ranker.classes_))
             check_consistent_length(X, ends)  # a frozen estimator has not checked
             weight = check_weights(1.0 if sample_weight is None else sample_weight, len(ends))
-            thresholds = ranker_of(estimator).thresholds_
-            calibration = calibrate_on_folds(self, X, ends, weight, classes, thresholds)
-            calibration.use_thresholds(thresholds)
+            calibration = calibrate_on_folds(self, ranker, X, ends, weight)
+            calibration.use_thresholds(ranker.thresholds_)
             return self.from_parts(estimator, calibration)
 
     @available_if(can_stream)
@@ -302,30 +301,26 @@ def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
 
 
 def calibrate_on_folds(
-    model: CalibratedOrdinal,
-    X: Any,
-    ends: Ranks,
-    weight: Floats,
-    classes: NDArray[Any],
-    thresholds: Floats,
+    model: CalibratedOrdinal, ranker: Any, X: Any, ends: Ranks, weight: Floats
 ) -> Calibration:
     """Fit the estimator on each fold, and calibrate on the scores of the rows left out.
 
-    The scores of a fold are shifted so that its thresholds have the mean of the given ones: a score
+    The scores of a fold are shifted so that its thresholds have the mean of the ranker's: a score
     says something only beside the thresholds, and a kernel's level depends on the number of steps.
     """
+    classes, level = ranker.classes_, ranker.thresholds_.mean()
     (X,), rows = indexable(X), np.flatnonzero(weight)
     folds = make_folds(model, X, ends, rows)
     y = classes[ends - 1] if (ends[:, 0] != ends[:, 1]).any() else classes[ends[:, 0] - 1]
 
     def score_fold(learned: Ranks, rest: Ranks) -> tuple[Floats, ...]:
         fold_model = model._new_estimator()
-        ranker = ranker_of(fold_model)
-        if not ranker.__sklearn_is_fitted__():  # else it is frozen
-            ranker.set_params(classes=classes)._in_fold = True
+        fold_ranker = ranker_of(fold_model)
+        if not fold_ranker.__sklearn_is_fitted__():  # else it is frozen
+            fold_ranker.set_params(classes=classes)._in_fold = True
         fit_weighted(fold_model, _safe_indexing(X, learned), y[learned], weight[learned])
         edges = ranker_of(fold_model).thresholds_
-        shift = thresholds.mean() - edges.mean()
+        shift = level - edges.mean()
         return latent(fold_model, _safe_indexing(X, rest)) + shift, edges + shift
 
     scored = Parallel(model.n_jobs, prefer="threads")(delayed(score_fold)(*fold) for fold in folds)
@@ -411,11 +406,7 @@ class StratifiedIntervalKFold(KFold):
         self.classes = classes
 
     def _iter_test_masks(self, X: Any, y: Any, groups: Any = None) -> Iterator[NDArray[np.bool_]]:
-        fold = self._folds(y)
-        return (fold == number for number in range(self.n_splits))
-
-    def _folds(self, y: Any) -> NDArray[np.intp]:
-        """The fold of every row; rows of equal labels are dealt out evenly."""
+        """The rows of every fold; rows of equal labels are dealt out evenly."""
         labels, order = read_labels(y)
         try:
             grades = find_classes(labels, order, self.classes)
@@ -430,4 +421,4 @@ class StratifiedIntervalKFold(KFold):
         shuffled = shuffled[np.lexsort((upper[shuffled], (lower + upper)[shuffled]))]
         fold = np.empty(n_rows, dtype=np.intp)
         fold[shuffled] = names[np.arange(n_rows) % self.n_splits]
-        return fold
+        return (fold == number for number in range(self.n_splits))

@@ -124,10 +124,9 @@ class OrdinalSVM(ThresholdModel):
             learner = self._make_learner(self.n_features_in_, classes.size)
             learner.model.weights[:] = optimum.weights
             learner.model.edges[1:-1] = optimum.thresholds
-            values = zip(
-                self._fitted_numbers, (optimum.primal, optimum.dual, optimum.gap), strict=True
-            )
-            self.from_learner(learner, classes, n_iter=optimum.n_iter, fitted=dict(values))
+            values = optimum.primal, optimum.dual, optimum.gap
+            fitted = dict(zip(self._fitted_numbers, values, strict=True))
+            self.from_learner(learner, classes, n_iter=optimum.n_iter, fitted=fitted)
         if optimum.gap > self.tol:
             warn(
                 f"stopped after max_iter={self.max_iter} sweeps at a relative duality gap of "

@@ -33,7 +33,12 @@ def read_labels(y: Any) -> tuple[Labels, NDArray[Any] | None]:
     if y is None:
         raise ValueError("this requires y to be passed, but the target y is None")
     if hasattr(y, "columns") and hasattr(y, "shape"):
-        return _read_frame(y)
+        if len(y.columns) not in (1, 2):
+            raise ValueError(
+                f"y has {len(y.columns)} columns; use one column of labels or two, lower and upper"
+            )
+        columns, orders = read_columns(y[name] for name in y.columns)
+        return columns[0] if len(columns) == 1 else pairs(*columns), common_order(*orders)
     labels, order = read_column(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -48,15 +53,6 @@ def read_labels(y: Any) -> tuple[Labels, NDArray[Any] | None]:
             f"y must have shape (n,) or, for ranges, (n, 2), but has shape {labels.shape}"
         )
     return labels, order
-
-
-def _read_frame(y: Any) -> tuple[Labels, NDArray[Any] | None]:
-    if len(y.columns) not in (1, 2):
-        raise ValueError(
-            f"y has {len(y.columns)} columns; use one column of labels or two, lower and upper"
-        )
-    columns, orders = read_columns(y[name] for name in y.columns)
-    return columns[0] if len(columns) == 1 else pairs(*columns), common_order(*orders)
 
 
 def common_order(*orders: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -249,10 +249,6 @@ class Learner(Locked):
         >>> learner.with_features(3).weights
         array([-0.5,  0. ,  0. ])
         """
-        if n_features < self.n_features:
-            raise ValueError(
-                f"a learner of {self.n_features} features cannot continue with {n_features}"
-            )
         self._refuse_dual()
         wider = copy(self)
         wider.n_features = n_features
@@ -465,9 +461,7 @@ class Learner(Locked):
         upper: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
-        order: NDArray[np.intp] | None = None,
         predict: bool = False,
-        feature_names: Any = None,
         calibration: Calibration | None = None,
     ) -> Ranks | None:
         """Learn rows one by one; if a row is refused, the learner is unchanged.
@@ -480,13 +474,9 @@ class Learner(Locked):
             Ends of the labels, ranks 1..K; without ``upper`` the labels are exact.
         sample_weight : array of shape (n,), optional
             Scales C (the step size of the baselines) for each row; 0 skips a row.
-        order : array of row numbers, optional
-            The order in which to learn the rows, each once.
         predict : bool
             Also return the rank predicted for each row before it was learned: the median under the
             calibration of that moment, if one is given.
-        feature_names : sequence, optional
-            Names to use in an error about a bad value.
         calibration : Calibration, optional
             Learns from the score of each row before the row is learned.
 
@@ -496,14 +486,11 @@ class Learner(Locked):
             The ranks predicted before learning, if ``predict``.
         """
         rows = self.rows(X, lower, upper, sample_weight)
-        order = door.NO_ORDER if order is None else door.check_row_order(order, rows.lower.size)
         scores_before = np.empty(0 if calibration is None else rows.lower.size)
         with self.unchanged_on_error():
-            predicted = self.learn(
-                rows, order, predict, scores_before=scores_before, feature_names=feature_names
-            )
+            predicted = self.learn(rows, predict=predict, scores_before=scores_before)
         if calibration is not None:
-            predicted = calibration.observe(scores_before, *rows[3:6], order, predict)
+            predicted = calibration.observe(scores_before, *rows[3:6], predict)
         return predicted if predict else None
 
     def learn(
@@ -523,8 +510,12 @@ class Learner(Locked):
         ----------
         rows : Rows
             What `rows` returned.
-        order, predict, feature_names :
-            As in `learn_many`; the order is not checked.
+        order : array of row numbers, optional
+            The order in which to learn the rows, each once; it is not checked.
+        predict : bool
+            Also return the rank predicted for each row before it was learned.
+        feature_names : sequence, optional
+            Names to use in an error about a bad value.
         scores_before : array of shape (n,), optional
             Filled with the scores of the rows before they were learned; implies ``predict``.
 

@@ -154,17 +154,7 @@ def solve(
         Names to use in an error about a bad value.
     """
     weight = rows.weight if rows.weight.size else np.ones(rows.lower.size)
-    norms = checked_norms(rows, float(C) * float(weight.max(initial=0.0)), feature_names)
-    rows = rows._replace(weight=float(C) * weight)
-    optimum = Optimum(rows, norms, LOSSES[loss], n_classes, float(C), seed)
-    optimum.approach(max_iter, start)
-    optimum.climb(tol, max_iter)
-    return optimum
-
-
-def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
-    """Squared norm of every row; refused where values of their size times C would overflow."""
-    norms = np.empty(rows.lower.size)
+    norms, largest_C = np.empty(weight.size), float(C) * float(weight.max(initial=0.0))
     sq_norms(rows, norms)
     bad = np.flatnonzero(~(norms < MAX_SQ_NORM))
     if bad.size:
@@ -176,4 +166,8 @@ def checked_norms(rows: Rows, largest_C: float, feature_names: Any) -> Floats:
             f"a row is {reach:g}; above {MAX_REACH:g} the objective overflows: lower C, or "
             "standardise the features"
         )
-    return norms
+    rows = rows._replace(weight=float(C) * weight)
+    optimum = Optimum(rows, norms, LOSSES[loss], n_classes, float(C), seed)
+    optimum.approach(max_iter, start)
+    optimum.climb(tol, max_iter)
+    return optimum

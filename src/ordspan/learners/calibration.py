@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ordspan.core import calibration as layout
 from ordspan.core.state import Floats, Ranks
-from ordspan.learners.rows import NO_ORDER, NO_WEIGHTS
+from ordspan.learners.rows import NO_WEIGHTS
 from ordspan.wording import check_choice
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # default coverages
@@ -119,7 +119,6 @@ class Calibration:
         lower: Ranks,
         upper: Ranks,
         sample_weight: Floats = NO_WEIGHTS,
-        order: NDArray[np.intp] = NO_ORDER,
         predict: bool = False,
     ) -> Ranks | None:
         """Learn from rows of a stream, given their scores before learning.
@@ -132,8 +131,6 @@ class Calibration:
             Ends of the labels.
         sample_weight : array of shape (n,), optional
             Weights of the rows.
-        order : array of row numbers, optional
-            The order of the rows in the stream.
         predict : bool
             Also return what `predict` said of each row before it was observed.
 
@@ -143,7 +140,7 @@ class Calibration:
             The medians, if ``predict``.
         """
         medians = np.empty(lower.size if predict else 0, dtype=np.int64)
-        layout.observe(self.state, scores, lower, upper, sample_weight, order, medians)
+        layout.observe(self.state, scores, lower, upper, sample_weight, medians)
         return medians if predict else None
 
     def observe_one(self, score: float, lower: int, upper: int) -> None:

@@ -170,15 +170,6 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
     return weight
 
 
-def check_row_order(order: ArrayLike, n_rows: int) -> NDArray[np.intp]:
-    """An order that names each row once; compiled code does not check indices."""
-    numbers = np.asarray(order)
-    each_once = np.array_equal(np.sort(numbers, axis=None), np.arange(n_rows))
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not each_once:
-        raise ValueError(f"order must name each of the {n_rows} rows once, got {numbers!r}")
-    return numbers.astype(np.intp, copy=False)
-
-
 def refusal(rows: Rows, row: int, names: Any = None) -> str:
     """Why a row was refused, naming row, column and value."""
     values, columns = row_at.py_func(*rows[:3], rows.width, row)

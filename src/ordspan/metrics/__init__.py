@@ -380,8 +380,7 @@ def interval_coverage(
     """
     if count not in (None, "contain", "meet"):
         raise ValueError(f"count must be 'contain', 'meet' or None, got {count!r}")
-    options = {"ranges": True, "distances": False}
-    lower, upper, first, last, _ = to_ranks(true, predicted, classes, **options)
+    lower, upper, first, last, _ = to_ranks(true, predicted, classes, ranges=True, distances=False)
     if count is None and (lower != upper).any():
         row = int(np.argmax(lower != upper))
         raise ValueError(
