@@ -38,6 +38,7 @@ REPLACED = "\ufffd"
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MOST_EXACT = 64, 2**53
 JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
+QUOTED_OR_NAN = re.compile(rb'("(?:[^"\\\n]|\\.)*")|\bNaN\b')
 csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -319,11 +320,12 @@ class JsonTable(TextTable):
         return self._read_text(head, None)[0].columns
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        return pl.read_ndjson(content, schema=dict(types)), {}
+        return pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
 
     def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
+        content = nan_as_null(content)
         deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
         if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
             asked = dict.fromkeys(self.words, TEXT)
@@ -345,6 +347,13 @@ class JsonTable(TextTable):
         self.typed = False
         with damage_reported(self.path, "a line is not JSON", PolarsError):
             return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
+
+
+def nan_as_null(content: bytes) -> bytes:
+    """JSON with null for each NaN outside quotes, which Python's json module writes."""
+    if b"NaN" not in content:
+        return content
+    return QUOTED_OR_NAN.sub(lambda found: found[1] or b"null", content)
 
 
 class WholeTable(Table):
