@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import repeat, takewhile
+from itertools import islice, repeat, takewhile
 from typing import Any
 
 import msgspec
@@ -160,8 +160,9 @@ class TextTable(Table):
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
-        threads = 0 if self.path == texts.STDIN else texts.THREADS
-        for table, faults, byte, share in texts.parallel_map(parse, blocks, threads):
+        # rows of a pipe are read as they arrive
+        parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
+        for table, faults, byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
@@ -521,19 +522,16 @@ class ParquetTable(Table):
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
-        most = self.n_rows if whole else most // 2
+        # the first rows of each group, or of each batch if there is only one
+        first = self.n_rows if whole else -(-most // 2 // len(groups))
         kept = []
         with self._damage_reported():
             for group in groups:
-                # the first rows of each group, or of each batch if there is only one
-                left = self._sizes[group] if whole else -(-most // len(groups))
-                for piece in self._batches(names, [group]):
-                    part = left if len(groups) > 1 else -(-piece.num_rows * most // self.n_rows)
+                pieces = self._batches(names, [group])
+                for piece in pieces if whole or len(groups) == 1 else islice(pieces, 1):
+                    part = first if len(groups) > 1 else -(-piece.num_rows * first // self.n_rows)
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
-                    left -= some.height
-                    if left <= 0:
-                        break
             pa.default_memory_pool().release_unused()  # the decoded pages of every column
             if not kept:
                 raise OSError("its rows are missing")
@@ -541,16 +539,12 @@ class ParquetTable(Table):
 
     def orders(self) -> dict[str, list[Any]]:
         """The values of ordered categories, from lowest to highest."""
-        found = {}
-        for field in self.schema:
-            if getattr(field.type, "ordered", False):
-                with self._damage_reported():
-                    piece = next(self._batches([field.name], range(len(self._sizes))))
-                    dtype = self._frame(piece).dtypes[0]
-                    found[field.name] = piece.column(field.name).dictionary.to_pylist()
-                    if isinstance(dtype, pl.Enum):
-                        found[field.name] = dtype.categories.to_list()
-        return found
+        names = [field.name for field in self.schema if getattr(field.type, "ordered", False)]
+        if not names:
+            return {}
+        with self._damage_reported():
+            piece = next(self._batches(names, range(len(self._sizes))))
+            return {name: piece.column(name).dictionary.to_pylist() for name in names}
 
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""

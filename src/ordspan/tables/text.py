@@ -195,14 +195,11 @@ def first_lines(content: bytes, size: int) -> bytes:
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
-    """`map` over the items in order, several at a time in other threads; with 0, one by one.
+    """`map` over the items in order, several at a time in other threads.
 
     >>> list(parallel_map(str.upper, iter("ab")))
     ['A', 'B']
     """
-    if threads == 0:
-        yield from map(make, items)
-        return
     coming: deque[Future[S]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
