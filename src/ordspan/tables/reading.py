@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.core.scaling import MEAN
 from ordspan.core.state import Ranks
 from ordspan.labels.amounts import EDGES, bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
@@ -221,7 +222,7 @@ class RowReader:
             before = batch.only(np.arange(min(faults)))
             after = after._replace(row=int(before.rows[-1]))
             yield from self._labelled(replace(before, after=after))
-        yield from self._labelled(self.bad.take_from(batch, faults))
+        yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
 
     def _labelled(self, batch: Batch) -> Iterator[Batch]:
         """The rows with a label; those without one are counted."""
