@@ -17,7 +17,7 @@ from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
-from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of, sizes_of
+from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.wording import SHOWN, brief, hint
@@ -427,7 +427,6 @@ class SurveyTable(WholeTable):
     def _open(self) -> list[str]:
         import pyreadstat
 
-        sizes_of([self.path])  # raises if it is missing
         is_stata = format_of(self.path, self._options) == "dta"
         read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
         errors = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError)
@@ -470,7 +469,6 @@ class ParquetTable(Table):
     kind = "a Parquet file"
 
     def _open(self) -> list[str]:
-        sizes_of([self.path])  # raises if it is missing
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self._sizes, self.schema = self._look()
         self.n_rows = sum(self._sizes)

@@ -93,7 +93,6 @@ class RowReader:
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        sizes_of(self.files)  # raises if one is missing
         self.options = count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
         if sparse:

@@ -57,8 +57,6 @@ class Text:
         self, path: str, encoding: str | None = None, *, quoted: bool = False, pipe: Any = None
     ) -> None:
         self.path, self._quoted = path, quoted
-        if path != STDIN and not Path(path).is_file():
-            raise FileError(f"{path}: no such file")
         errors: Any = (OSError, EOFError, zlib.error) if path.lower().endswith(PACKED) else ()
         self._damage_reported = partial(damage_reported, path, "damaged or truncated", *errors)
         with self._damage_reported():
