@@ -86,6 +86,7 @@ def test_json_that_is_read_slowly_gives_the_same_words(tmp_path):
         '{"w": true, "g": 2}',
         '{"w": null, "g": 2}',
         "   ",
+        '{"w": "NaN: \\\\\\"NaN", "g": 1}',
         '{"w": "ü", "g": 1}',
     ]
     words = []

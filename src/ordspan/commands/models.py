@@ -15,7 +15,7 @@ from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
-from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8, sizes_of
+from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
@@ -112,7 +112,6 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
 def labels_to_learn(job: TrainJob) -> LabelColumns:
     """The columns of the labels of a training that does not continue a model."""
     columns, files = job.label_columns, expand(job.files)
-    sizes_of(files)  # raises if a file is missing
     if is_svmlight(files[0], job.options):
         if columns.names() not in ([], [LABEL]):
             raise ValueError(f"{files[0]}: {FIXED}; leave out --label")

@@ -305,7 +305,7 @@ def scored(
     """Rows of files and their predictions, batch by batch."""
     for batch in filter(len, batches):
         try:
-            X = model.encoder.features(batch.X, batch.table, bad=[*batch.faults])
+            X = model.encoder.features(batch.X, batch.table)
             yield batch, model.answer(X, coverage)
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None

@@ -232,9 +232,7 @@ class Encoder:
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
-    def features(
-        self, X: Any, table: pl.DataFrame | None, *, learn: bool = False, bad: Sequence[int] = ()
-    ) -> Any:
+    def features(self, X: Any, table: pl.DataFrame | None, *, learn: bool = False) -> Any:
         """Features of rows.
 
         Parameters
@@ -247,8 +245,6 @@ class Encoder:
             Learn the mean and the spread online: each row is scaled by the rows up to it, so the
             result does not depend on the batches. Sparse rows are divided by the root mean square
             of the values present, and not centred, because that would fill their zeros.
-        bad : sequence of int
-            Rows that get no prediction, whose numbers are not compared with those of training.
 
         Returns
         -------
@@ -280,9 +276,7 @@ class Encoder:
         else:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
             if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
-                far = np.abs(rows[:, :n_numbers]) > FAR
-                far[list(bad)] = False
-                counts = far.sum(axis=0).tolist()
+                counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
         if recipe.n_features == n_numbers:
             return rows

@@ -79,7 +79,7 @@ class FileOptions:
 
 
 def expand(paths: Iterable[str | Path]) -> list[str]:
-    """Files in order; a folder or a pattern expands to its files of known formats."""
+    """Files in order, which exist; a folder or a pattern expands to its files of known formats."""
     found: list[str] = []
     for path in map(str, paths):
         if path != STDIN and Path(path).is_dir():
@@ -92,6 +92,7 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
         raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
+    sizes_of(found)
     return found
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import repeat, takewhile
+from itertools import islice, repeat, takewhile
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
-from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of, sizes_of
+from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.wording import SHOWN, brief, hint
@@ -38,6 +38,7 @@ REPLACED = "\ufffd"
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MOST_EXACT = 64, 2**53
 JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
+QUOTED_OR_NAN = re.compile(rb'("(?:[^"\\\n]|\\.)*")|\bNaN\b')
 csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB by default
 
 Types = Mapping[str, Any]
@@ -159,8 +160,9 @@ class TextTable(Table):
             self.sample(SAMPLE_BYTES)  # finds it
         blocks = (b for b in self._text().blocks(at.byte or self._begin) if not b[0].isspace())
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
-        threads = 0 if self.path == texts.STDIN else texts.THREADS
-        for table, faults, byte, share in texts.parallel_map(parse, blocks, threads):
+        # rows of a pipe are read as they arrive
+        parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
+        for table, faults, byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(None, table, rows, self.path, share, begin, faults=faults)
@@ -319,11 +321,12 @@ class JsonTable(TextTable):
         return self._read_text(head, None)[0].columns
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        return pl.read_ndjson(content, schema=dict(types)), {}
+        return pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
 
     def _read_text(
         self, content: bytes, wanted: Sequence[str] | None
     ) -> tuple[pl.DataFrame, Faults]:
+        content = nan_as_null(content)
         deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
         if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
             asked = dict.fromkeys(self.words, TEXT)
@@ -345,6 +348,13 @@ class JsonTable(TextTable):
         self.typed = False
         with damage_reported(self.path, "a line is not JSON", PolarsError):
             return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
+
+
+def nan_as_null(content: bytes) -> bytes:
+    """JSON with null for each NaN outside quotes, which Python's json module writes."""
+    if b"NaN" not in content:
+        return content
+    return QUOTED_OR_NAN.sub(lambda found: found[1] or b"null", content)
 
 
 class WholeTable(Table):
@@ -417,7 +427,6 @@ class SurveyTable(WholeTable):
     def _open(self) -> list[str]:
         import pyreadstat
 
-        sizes_of([self.path])  # raises if it is missing
         is_stata = format_of(self.path, self._options) == "dta"
         read = pyreadstat.read_dta if is_stata else pyreadstat.read_sav
         errors = (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError)
@@ -460,7 +469,6 @@ class ParquetTable(Table):
     kind = "a Parquet file"
 
     def _open(self) -> list[str]:
-        sizes_of([self.path])  # raises if it is missing
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self._sizes, self.schema = self._look()
         self.n_rows = sum(self._sizes)
@@ -512,19 +520,16 @@ class ParquetTable(Table):
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
-        most = self.n_rows if whole else most // 2
+        # the first rows of each group, or of each batch if there is only one
+        first = self.n_rows if whole else -(-most // 2 // len(groups))
         kept = []
         with self._damage_reported():
             for group in groups:
-                # the first rows of each group, or of each batch if there is only one
-                left = self._sizes[group] if whole else -(-most // len(groups))
-                for piece in self._batches(names, [group]):
-                    part = left if len(groups) > 1 else -(-piece.num_rows * most // self.n_rows)
+                pieces = self._batches(names, [group])
+                for piece in pieces if whole or len(groups) == 1 else islice(pieces, 1):
+                    part = first if len(groups) > 1 else -(-piece.num_rows * first // self.n_rows)
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
-                    left -= some.height
-                    if left <= 0:
-                        break
             pa.default_memory_pool().release_unused()  # the decoded pages of every column
             if not kept:
                 raise OSError("its rows are missing")
@@ -532,16 +537,12 @@ class ParquetTable(Table):
 
     def orders(self) -> dict[str, list[Any]]:
         """The values of ordered categories, from lowest to highest."""
-        found = {}
-        for field in self.schema:
-            if getattr(field.type, "ordered", False):
-                with self._damage_reported():
-                    piece = next(self._batches([field.name], range(len(self._sizes))))
-                    dtype = self._frame(piece).dtypes[0]
-                    found[field.name] = piece.column(field.name).dictionary.to_pylist()
-                    if isinstance(dtype, pl.Enum):
-                        found[field.name] = dtype.categories.to_list()
-        return found
+        names = [field.name for field in self.schema if getattr(field.type, "ordered", False)]
+        if not names:
+            return {}
+        with self._damage_reported():
+            piece = next(self._batches(names, range(len(self._sizes))))
+            return {name: piece.column(name).dictionary.to_pylist() for name in names}
 
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""

@@ -92,36 +92,32 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
 
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
-    shown = {",": "", ".": ""}  # a cell with each sign
-    unclear, clear = "", False  # a cell whose sign may stand between thousands; whether one cannot
-    for column in table.gather_every(max(1, table.height // ENOUGH_CELLS)):
-        if column.dtype != TEXT:
-            continue
+    columns = []  # cells with a sign in each numeric column, and its short whole numbers, counted
+    for column in table.select(pl.col(TEXT)).gather_every(max(1, table.height // ENOUGH_CELLS)):
         cells = column.str.strip_chars()
-        numbers = cells.filter(cells.str.contains(NUMBER).fill_null(value=False))
+        numbers = cells.filter(cells.str.contains(NUMBER))
         signed = numbers.filter(numbers.str.contains("[.,]"))
-        if not len(signed) or 2 * len(numbers) < len(cells) - int(is_empty(cells).sum()):
-            continue
-        for sign in shown:
-            some = signed.filter(signed.str.contains(sign, literal=True))
-            shown[sign] = shown[sign] or (some[0] if len(some) else "")
-        n_whole = int(numbers.str.contains(r"^[-+]?[0-9]{1,3}$").sum())
-        if not signed.str.contains(GROUPED).all():
-            clear = True
-        elif shown[","] or delimiter == ";" or n_whole > MIXED * len(signed):
-            unclear = unclear or signed[0]  # such as 1.050 beside 999, but no 1.05
+        if len(signed) and 2 * len(numbers) >= len(cells) - is_empty(cells).sum():
+            columns.append((signed, numbers.str.contains(r"^[-+]?[0-9]{1,3}$").sum()))
+    cells = pl.concat([pl.Series(dtype=TEXT), *(signed for signed, _ in columns)])
+    commas, points = (cells.filter(cells.str.contains(sign, literal=True)) for sign in ",.")
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
-    if shown[","] and shown["."]:
+    if len(commas) and len(points):
         raise FileError(
-            f"{path}: holds numbers such as {shown[',']!r} and {shown['.']!r}, with two decimal "
+            f"{path}: holds numbers such as {commas[0]!r} and {points[0]!r}, with two decimal "
             f"signs; give {point} or {comma}: rows with the other sign are then bad rows"
         )
-    sign = "," if shown[","] else "."
-    if unclear and not clear:
+    sign = "," if len(commas) else "."
+    ambiguous = [
+        signed[0]  # such as 1.050 beside 999
+        for signed, n_whole in columns
+        if sign == "," or delimiter == ";" or n_whole > MIXED * len(signed)
+    ]
+    if ambiguous and cells.str.contains(GROUPED).all():
         raise FileError(
-            f"{path}: holds numbers such as {unclear!r}, which may mean "
-            f"{unclear.replace(',', '.')} or {unclear.replace(sign, '')}; for the first give "
-            f"{point if sign == '.' else comma}, for the second remove the sign from the file"
+            f"{path}: holds numbers such as {ambiguous[0]!r}, which may mean "
+            f"{ambiguous[0].replace(',', '.')} or {ambiguous[0].replace(sign, '')}; for the first "
+            f"give {point if sign == '.' else comma}, for the second remove the sign from the file"
         )
     return sign
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ordspan.core.scaling import MEAN
 from ordspan.core.state import Ranks
 from ordspan.labels.amounts import EDGES, bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
@@ -70,8 +71,7 @@ class RowReader:
     unlabelled: int = 0  # rows that were left out, because they have no label
     notes: list[str] = field(default_factory=list)  # what the user may not expect
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
-    opened: dict[str, Any] = field(default_factory=dict)  # files that are open, but not read yet
-    notes_of: dict[str, Sequence[str]] = field(default_factory=dict)  # what opened files told
+    opened: dict[str, Any] = field(default_factory=dict)  # their readers
 
     @property
     def recipe(self) -> Recipe:
@@ -79,22 +79,20 @@ class RowReader:
         return self.encoder.recipe
 
     def open(self, path: str) -> Any:
-        """One of the files; it is opened again once it has been read."""
+        """The reader of one of the files, which can be read several times if it is no pipe."""
         if path not in self.opened:
-            self.opened[path] = file = open_file(path, self.options, self.pipe)
-            self.notes_of[path] = file.notes
+            self.opened[path] = open_file(path, self.options, self.pipe)
         return self.opened[path]
 
     @property
     def file_notes(self) -> list[str]:
         """How the files that were opened are written, where that is not obvious."""
         many = len(self.files) > 1
-        told = [(path, note) for path, notes in self.notes_of.items() for note in notes]
+        told = [(path, note) for path, file in self.opened.items() for note in file.notes]
         return [f"{note} ({path})" if many else note for path, note in told]
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        sizes_of(self.files)  # raises if one is missing
         self.options = count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
         if sparse:
@@ -181,7 +179,6 @@ class RowReader:
         total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
             reader, types = self.open(path), {}
-            del self.opened[path]
             if not reader.sparse:
                 group = [] if self.group is None else [self.group]
                 texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
@@ -224,7 +221,7 @@ class RowReader:
             before = batch.only(np.arange(min(faults)))
             after = after._replace(row=int(before.rows[-1]))
             yield from self._labelled(replace(before, after=after))
-        yield from self._labelled(self.bad.take_from(batch, faults))
+        yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
 
     def _labelled(self, batch: Batch) -> Iterator[Batch]:
         """The rows with a label; those without one are counted."""
@@ -254,21 +251,18 @@ def grades_in(words: Any, columns: LabelColumns, path: str) -> tuple[LabelReader
 
 def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> Counter[str]:
     """All distinct values in the label columns of tables, and how often they occur."""
+    if files[0] == STDIN:
+        way_out = EDGES if columns.brackets else ALL_GRADES
+        raise ValueError(
+            f"standard input and other pipes can be read only once: give the grades, {way_out}"
+        )
     words: Counter[str] = Counter()
-    for path in files:
-        if path == STDIN:
-            way_out = EDGES if columns.brackets else ALL_GRADES
-            raise ValueError(
-                f"standard input and other pipes can be read only once: give the grades, {way_out}"
-            )
-        reader = open_file(path, options)
-        check_columns(path, reader.names, columns.names())
-        for block in reader.blocks(dict.fromkeys(columns.names(), TEXT)):
-            good = np.setdiff1d(np.arange(len(block)), list(block.faults))
-            table = without_codes(block.table[good], options.na)
-            labels = columns.frame(table, reader.decimal, path)
-            words.update(columns.count_words(labels))
-            check_grades(len(words), f"{path}: the label has", MAX_LABELS)
+    reader = RowReader(files, options, columns, BadRows("skip"))
+    for batch in reader.batches(size=sys.maxsize):
+        path = batch.path
+        labels = columns.frame(batch.table, reader.open(path).decimal, path)
+        words.update(columns.count_words(labels))
+        check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
 
 

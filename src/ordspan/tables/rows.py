@@ -173,8 +173,8 @@ class BadRows:
     count: Count = 0
     examples: list[str] = field(default_factory=list)
 
-    def take_from(self, batch: Batch, faults: Faults) -> Batch:
-        """The batch without its bad rows, or with the reasons where they are kept."""
+    def take_from(self, batch: Batch, faults: Faults, mean: Any = 0.0) -> Batch:
+        """The batch without its bad rows, or with the mean and the reasons where they are kept."""
         for row in sorted(faults):
             self.add(f"{batch.where(row)}: {faults[row]}")
         if not faults:
@@ -187,7 +187,7 @@ class BadRows:
         if hasattr(blank, "indptr"):
             blank.data[~np.isfinite(blank.data)] = 0.0
         else:
-            blank[sorted(faults)] = 0.0
+            blank[sorted(faults)] = mean
         return replace(batch, X=blank, faults=faults)
 
     def add(self, message: str) -> None:

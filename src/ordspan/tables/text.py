@@ -57,8 +57,6 @@ class Text:
         self, path: str, encoding: str | None = None, *, quoted: bool = False, pipe: Any = None
     ) -> None:
         self.path, self._quoted = path, quoted
-        if path != STDIN and not Path(path).is_file():
-            raise FileError(f"{path}: no such file")
         errors: Any = (OSError, EOFError, zlib.error) if path.lower().endswith(PACKED) else ()
         self._damage_reported = partial(damage_reported, path, "damaged or truncated", *errors)
         with self._damage_reported():
@@ -195,14 +193,11 @@ def first_lines(content: bytes, size: int) -> bytes:
 
 
 def parallel_map(make: Callable[[T], S], items: Iterator[T], threads: int = THREADS) -> Iterator[S]:
-    """`map` over the items in order, several at a time in other threads; with 0, one by one.
+    """`map` over the items in order, several at a time in other threads.
 
     >>> list(parallel_map(str.upper, iter("ab")))
     ['A', 'B']
     """
-    if threads == 0:
-        yield from map(make, items)
-        return
     coming: deque[Future[S]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
