@@ -45,7 +45,8 @@ def test_a_link_to_a_model_is_not_replaced(rows, tmp_path):
 def test_what_cannot_be_written_is_refused_before_the_rows_are_read(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     locked = "/proc" if os.geteuid() == 0 else tmp_path / "locked"
-    unread = ("train", tmp_path / "none.csv", *TRAIN)
+    (tmp_path / "unread.csv").touch()  # an empty file would be refused
+    unread = ("train", tmp_path / "unread.csv", *TRAIN)
     for words, reason in (
         ((*unread, "--model", tmp_path / ("m" * 245)), "File name too long"),
         ((*unread, "--model", f"{locked}/m"), ""),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -71,9 +71,7 @@ def ordspan_command(version: Annotated[bool, VERSION] = False) -> None:
     """Learn ordered grades from exact labels or from ranges."""
 
 
-def command(
-    kind: type[jobs.Job], example: str, if_stopped: str = "", to: typer.Typer = app
-) -> Callable[[Any], Any]:
+def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callable[[Any], Any]:
     """Make a command whose options are those of a job, and --json.
 
     The function gets the job and whether to print JSON. Its errors are printed as messages, and
@@ -100,7 +98,7 @@ def command(
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in parameters}
         epilog = f"Example: ordspan {run.__name__} {example}"
-        to.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
+        app.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
         return run
 
     return register
@@ -173,27 +171,20 @@ def report_errors(if_stopped: str = "") -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         raise typer.Exit from None
-    except ModuleNotFoundError as missing:
-        _exit_with(install_hint(missing.name))
-    except MemoryError as error:
-        reason = f" ({error})" if str(error) else ""
-        _exit_with(f"error: not enough memory{reason}")
-    except (ValueError, OSError, LookupError) as error:
-        _exit_with(f"error: {with_notes(error)}")
+    except (ModuleNotFoundError, MemoryError, ValueError, OSError, LookupError) as error:
+        reason = with_notes(error) or "not enough memory"
+        if isinstance(error, ModuleNotFoundError):
+            reason = install_hint(error.name)
+        try:
+            say(f"error: {reason}".replace("\n", " "), err=True, color=typer.colors.RED)
+        except MemoryError:  # text that needs none
+            os.write(2, b"error: not enough memory\n")
+        raise typer.Exit(MISTAKE) from None
 
 
 def with_notes(error: BaseException) -> str:
     """The message of an error, and what was noted since."""
     return ". ".join(filter(None, (str(error), *getattr(error, "__notes__", ()))))
-
-
-def _exit_with(reason: str) -> NoReturn:
-    """Print a reason on one line and exit."""
-    try:
-        say(reason.replace("\n", " "), err=True, color=typer.colors.RED)
-    except MemoryError:  # text that needs none
-        os.write(2, b"error: not enough memory\n")
-    raise typer.Exit(MISTAKE) from None
 
 
 def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from at_work import PNG, annotating, told, write_items
 
 from commands.tables import said
+from commands.test_label_kinds import SURVEYS
 from ordspan import load, train_files
 
 ODD = pl.DataFrame(
@@ -74,11 +75,6 @@ def test_sentences_in_files_of_people_are_learned_and_exported_with_bands(tmp_pa
     assert set(labels.rows()) == {(None, "25k"), ("25k", "50k"), ("50k", None)}
     said(*shlex.split(command)[1:-1], tmp_path / "model")
     assert load(tmp_path / "model").classes_.tolist() == BANDS
-
-
-SURVEYS = ["comma-survey", "flying-etiquette", "food-world-cup-data", "nonvoters_data", "StarWars"]
-SURVEYS += ["sleeping-alone-data", "steak-risk-survey", "thanksgiving-2015-poll-data"]
-SURVEYS += ["weather-check"]
 
 
 @pytest.mark.parametrize("name", [*SURVEYS, "amazonReviewSnippets", "tweets"])
