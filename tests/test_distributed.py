@@ -20,17 +20,7 @@ from examples import ESTIMATORS, graded
 from sklearn.base import clone
 
 from fuzz.dask_kills import KILLED, fit_and_kill, mortals
-from ordspan import (
-    CalibratedOrdinal,
-    KernelOrdinalPA,
-    MulticlassPA,
-    OrdinalPA,
-    OrdinalSVM,
-    PRank,
-    TableEncoder,
-    load,
-    save,
-)
+from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Round, fit, predict
 
 pytestmark = pytest.mark.filterwarnings(
@@ -467,15 +457,6 @@ def test_prediction_is_lazy_and_agrees_with_the_model(client, model):
     np.testing.assert_array_equal(computed, model.predict(frame))
     assert computed.index.equals(frame.index)
     assert computed.dtype == series.dtype
-
-
-@pytest.mark.parametrize("model", [KNOWN, CalibratedOrdinal(KNOWN), TableEncoder()])
-def test_models_of_the_same_parameters_are_told_apart_by_what_they_learned(model):
-    """Dask takes a result from its cache if the model, by its token, is the same."""
-    rows = pd.DataFrame(X).rename(columns=str)
-    one, other = (clone(model).fit(rows[:end], Y[:end]) for end in (300, 400))
-    assert dask.base.tokenize(one) != dask.base.tokenize(other)
-    assert dask.base.tokenize(one) == dask.base.tokenize(one)
 
 
 def test_prediction_waits_for_the_question_and_takes_empty_blocks():
