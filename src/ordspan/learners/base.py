@@ -249,6 +249,10 @@ class Learner(Locked):
         >>> learner.with_features(3).weights
         array([-0.5,  0. ,  0. ])
         """
+        if n_features < self.n_features:
+            raise ValueError(
+                f"a learner of {self.n_features} features cannot continue with {n_features}"
+            )
         self._refuse_dual()
         wider = copy(self)
         wider.n_features = n_features
