@@ -92,15 +92,24 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
 
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
-    columns = []  # cells with a sign in each numeric column, and its short whole numbers, counted
-    for column in table.select(pl.col(TEXT)).gather_every(max(1, table.height // ENOUGH_CELLS)):
-        cells = column.str.strip_chars()
-        numbers = cells.filter(cells.str.contains(NUMBER))
-        signed = numbers.filter(numbers.str.contains("[.,]"))
-        if len(signed) and 2 * len(numbers) >= len(cells) - is_empty(cells).sum():
-            columns.append((signed, numbers.str.contains(r"^[-+]?[0-9]{1,3}$").sum()))
-    cells = pl.concat([pl.Series(dtype=TEXT), *(signed for signed, _ in columns)])
-    commas, points = (cells.filter(cells.str.contains(sign, literal=True)) for sign in ",.")
+    cell, number, signed = pl.col("value"), pl.col("number"), pl.col("signed")
+    some = table.select(pl.col(TEXT)).gather_every(max(1, table.height // ENOUGH_CELLS))
+    columns = (
+        some.unpivot()
+        .with_columns(cell.cast(TEXT).str.strip_chars())
+        .filter(~cell.is_in(EMPTY))
+        .with_columns(number=cell.str.contains(NUMBER), signed=cell.str.contains("[.,]"))
+        .group_by("variable", maintain_order=True)
+        .agg(
+            share=number.mean(),
+            n_short=(number & ~signed & (cell.str.len_bytes() <= 3)).sum(),
+            cells=cell.filter(number & signed),
+        )
+        .filter(pl.col("share") >= 0.5, pl.col("cells").list.len() > 0)
+    )
+    cells = columns["cells"].explode()
+    has_comma = cells.str.contains(",", literal=True)
+    commas, points = cells.filter(has_comma), cells.filter(~has_comma)
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if len(commas) and len(points):
         raise FileError(
@@ -108,16 +117,15 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
             f"signs; give {point} or {comma}: rows with the other sign are then bad rows"
         )
     sign = "," if len(commas) else "."
-    ambiguous = [
-        signed[0]  # such as 1.050 beside 999
-        for signed, n_whole in columns
-        if sign == "," or delimiter == ";" or n_whole > MIXED * len(signed)
-    ]
-    if ambiguous and cells.str.contains(GROUPED).all():
+    if sign == "." and delimiter != ";":
+        often = pl.col("n_short") > MIXED * pl.col("cells").list.len()
+        columns = columns.filter(often)  # such as 1.050 beside 999
+    if columns.height and cells.str.contains(GROUPED).all():
+        odd = columns["cells"][0][0]
         raise FileError(
-            f"{path}: holds numbers such as {ambiguous[0]!r}, which may mean "
-            f"{ambiguous[0].replace(',', '.')} or {ambiguous[0].replace(sign, '')}; for the first "
-            f"give {point if sign == '.' else comma}, for the second remove the sign from the file"
+            f"{path}: holds numbers such as {odd!r}, which may mean {odd.replace(',', '.')} or "
+            f"{odd.replace(sign, '')}; for the first give {point if sign == '.' else comma}, for "
+            "the second remove the sign from the file"
         )
     return sign
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +53,7 @@ ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
 CHUNK, ALIKE = 10, 0.05
 """Neighbours are alike if so many of them correlate so much."""
-CHANCE = 5 * np.sqrt(2 / (CHUNK - 1))
-"""Five standard deviations of the correlation in random order, times the root of n."""
+CHANCE = 5.0  # standard deviations of the correlation in random order
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
 MAX_CELLS = 1 << 22  # values of svmlight rows that are checked for their order
@@ -197,10 +196,10 @@ class Profile:
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""
         lower, upper, _ = columns.read(grades, self.labels(columns))
-        good = lower != NO_LABEL
-        numbers = [(repr(n), self.numbers(n)[0].filter(good)) for n in recipe.numbers]
-        words = [(repr(n), self.cells(n).filter(good)) for n in recipe.texts]
-        return find_sort_key([("their labels", (lower + upper)[good]), *numbers, *words])
+        numbers = {repr(name): self.numbers(name)[0] for name in recipe.numbers}
+        words = {repr(name): self.cells(name) for name in recipe.texts}
+        rows = pl.DataFrame({"their labels": lower + upper} | numbers | words)
+        return find_sort_key(rows.filter(lower != NO_LABEL))
 
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What the user may not expect."""
@@ -400,22 +399,21 @@ def first_few(words: Sequence[str], most: int = 8) -> str:
     return ", ".join(words[:most]) + more
 
 
-def find_sort_key(columns: Iterable[tuple[str, Any]]) -> str:
+def find_sort_key(table: pl.DataFrame) -> str:
     """The first column in which neighbouring rows are alike; empty if the rows are shuffled.
 
-    >>> find_sort_key([("a", [1, 3, 2] * 50), ("b", range(150))]), find_sort_key([("c", [0] * 9)])
-    ('b', '')
+    >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": range(150), "c": [0] * 150}))
+    'b'
     """
-    for name, values in columns:
-        ranks = pl.Series(values).drop_nulls().rank("dense").to_numpy()
-        chunks = ranks[: ranks.size - ranks.size % CHUNK].reshape(-1, CHUNK)
-        if len(chunks) < 2 or chunks.min() == chunks.max():
-            continue
-        # the intraclass correlation: 0 in random order, 1 if the rows of a chunk are equal
-        alike = (CHUNK * chunks.mean(axis=1).var() / chunks.var() - 1) / (CHUNK - 1)
-        if alike > max(ALIKE, CHANCE / np.sqrt(ranks.size)):
-            return name
-    return ""
+    rank = pl.all().rank("dense").cast(pl.Float64())
+    deviations = table[: table.height // CHUNK * CHUNK].select((rank - rank.mean()) / rank.std())
+    # over the pairs of values in a chunk: 0 in random order, 1 if all rows of a chunk are equal
+    chunks = deviations.fill_nan(None).to_numpy().reshape(-1, CHUNK, table.width)
+    n = (~np.isnan(chunks)).sum(axis=1)
+    products = np.square(np.nansum(chunks, axis=1)) - np.nansum(np.square(chunks), axis=1)
+    n_pairs = np.maximum(1, (n * (n - 1)).sum(axis=0) / 2)
+    alike = products.sum(axis=0) / 2 / n_pairs > np.maximum(ALIKE, CHANCE / np.sqrt(n_pairs))
+    return next((name for name, found in zip(table.columns, alike, strict=True) if found), "")
 
 
 def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
@@ -435,7 +433,8 @@ def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str
     """
     from scipy.sparse import vstack
 
-    encoder = Encoder(Recipe(n_sparse=options.n_features))
+    recipe = Recipe(n_sparse=options.n_features, zero_based=bool(options.zero_based))
+    encoder = Encoder(recipe)
     parts, grades = [], []
     for path in files:
         for X, some, _, _ in open_file(path, options).sample(SAMPLE_BYTES // len(files)):
@@ -448,5 +447,6 @@ def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str
         return encoder.state, ""
     X, labels = vstack(parts, format="csc"), np.concatenate(grades)
     common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // max(1, labels.size)]
-    columns = [("a feature", column) for column in X[:, common].toarray().T]
-    return encoder.state, find_sort_key([("their labels", labels), *columns])
+    names, columns = encoder.recipe.feature_names(), X[:, common].toarray().T
+    rows = {names[j]: column for j, column in zip(common.tolist(), columns, strict=True)}
+    return encoder.state, find_sort_key(pl.DataFrame({"their labels": labels} | rows))
