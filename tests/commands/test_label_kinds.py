@@ -136,7 +136,7 @@ UNDECIDED = [
     (PAY * 100, ["--grades", ",".join(PAY[:3])], "(--brackets)", None, ["under 70k", "70k to 90k"]),
     (VOTES, [], "a.csv: column 'label' holds lists such as", None, [-2]),
     *((VOTES, more, LISTS, None, [-2]) for more in (["--grades", "-2..3"], ["--brackets"])),
-    (coded("99"), [], "99 (40 rows) lies farther from the other grades", "99", [0, 1, 2, 3]),
+    (coded("99"), [], "99 (40 rows) lies far from the other grades", "99", [0, 1, 2, 3]),
     (coded("-"), [], "'-' (40 rows): leave such rows out with na=['-'] (--na -)", "-", [0, 1]),
     *(
         (coded(words), [], f"'{words}' (40 rows)", words, [0, 1, 2, 3])

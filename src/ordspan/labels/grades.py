@@ -18,6 +18,8 @@ MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades, so their number is limited."""
 MAX_FOUND = 101
 """More numbers than 0 to 100 are measurements, unless they are listed as grades."""
+LONGEST_SCALE = 11
+"""Grades on scales that people are asked to answer on, 0 to 10 at most."""
 MAX_LABELS = 16 * MAX_GRADES
 """Ranges of grades are labels too."""
 ALL_GRADES = hint("classes=[lowest, ..., highest]", "--grades lowest,...,highest")
@@ -117,8 +119,8 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
 def classes_of(words: Iterable[str]) -> NDArray[Any]:
     """Every grade that occurs in labels, sorted; named grades need an order from the user.
 
-    Included ends of ranges are grades. An excluded end is no evidence for a grade, so it has to
-    occur elsewhere, as does a grade beyond it.
+    Included ends of ranges are grades, and no codes for no answer. An excluded end is no evidence
+    for a grade, so it has to occur elsewhere, as does a grade beyond it.
     """
     counts = Counter(words)
     written = {word: forms.normalise_label(word) for word in counts}
@@ -152,14 +154,14 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
             f"the labels are {grades.size} different numbers, as measurements are: cut them into "
             f"grades with {CUT}; if each is a grade, list them all, {ALL_GRADES}"
         )
-    if (codes := far_from_others(grades)).size:
-        far = [forms.number_as_text(code) for code in codes.tolist()]
+    codes = far_from_others(grades)
+    if far := [text for text in map(forms.number_as_text, codes.tolist()) if text not in included]:
         rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")
         others = np.setdiff1d(grades, codes)
         raise ValueError(
-            f"{' and '.join(far)} ({rows}) lies farther from the other grades than these, "
-            f"{shown(others)}, from each other: if it stands for no answer, give "
-            f"{columns_hint('na', *far)}; if it is a grade, give {grades_hint(grades.tolist())}"
+            f"{' and '.join(far)} ({rows}) lies far from the other grades, {shown(others)}: if it "
+            f"stands for no answer, give {columns_hint('na', *far)}; if it is a grade, give "
+            f"{grades_hint(grades.tolist())}"
         )
     outermost = {"above": grades[-1], "below": grades[0]}
     for word, ends in ranges.items():
@@ -174,14 +176,20 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
 def far_from_others(grades: NDArray[Any]) -> NDArray[Any]:
     """Codes among sorted numbers: farther from the others than these are from each other.
 
+    On a short scale without gaps, such as 1 to 5, three steps are far.
+
     >>> far_from_others(np.array([0, 1, 2, 98, 99])), far_from_others(np.array([1, 2, 4]))
     (array([98, 99]), array([], dtype=int64))
+    >>> far_from_others(np.array([1, 2, 3, 4, 5, 9]))
+    array([9])
     """
     others = grades
     while others.size > 2:
         gaps = np.diff(others)
         larger = max(np.split(others, [np.argmax(gaps) + 1]), key=len)
-        if larger.size < 2 or gaps.max() <= max(larger[-1] - larger[0], 2):
+        span = larger[-1] - larger[0]
+        is_scale = 3 <= larger.size <= LONGEST_SCALE and span == larger.size - 1
+        if larger.size < 2 or gaps.max() <= (2 if is_scale else max(span, 2)):
             break
         others = larger
     return np.setdiff1d(grades, others)
