@@ -205,7 +205,7 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
 def gathered_scale(counters, sq_norm):
     """Sum and number of logarithms of squared norms, and their geometric mean, with a new row.
 
-    Each of the first rows counts, later one in SELDOM: a logarithm and an exponential for each
+    Each of the first rows counts, and later one in SELDOM: a logarithm and an exponential for each
     would take half as long as the step of a short row. A row of zeros does not count.
     """
     log_sum, log_count, scale = counters[LOG_SUM], counters[LOG_COUNT], counters[SCALE]

@@ -1,4 +1,4 @@
-"""Compiled: operations on one row of data, dense or sparse."""
+"""Compiled: dot product, norm and sum of one row of data, dense or sparse."""
 
 from math import inf
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The layout of a learner's state, private to this file: one array of floats.
+"""The layout of a learner's state, one array of floats; no other file computes places in it.
 
 A header comes first, then the edges, the weights and, for a learner that averages, the correction
 that turns the last edges and weights into their averages. One array makes a call from Python cheap,
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from ordspan.core.compiling import compiled
 
 HARD, CAPPED, SOFT, SCA_HARD, SCA_CAPPED, SCA_SOFT, PRANK = range(7)
+"""Rules with thresholds: PA, PA-I and PA-II, the same by the printed search, and PRank."""
 PERCEPTRON, CLASSES_HARD, CLASSES_CAPPED, CLASSES_SOFT = range(7, 11)
+"""Rules with a weight vector per class: the perceptron, and multiclass PA, PA-I and PA-II."""
 
 NEW_BAND = 1.0
 """Width of the band that an outermost rank keeps when one is added beyond it: the margin."""
@@ -73,7 +75,7 @@ def state_size(rule: int, n_features: int, n_classes: int, average: bool) -> int
 @compiled(inline="always")
 def has_vectors(rule):
     """Whether a rule keeps one weight vector per class and no thresholds."""
-    return rule >= PERCEPTRON
+    return PERCEPTRON <= rule <= CLASSES_SOFT
 
 
 @compiled

@@ -1,7 +1,7 @@
-"""Compiled: one example is a trial, all rows are a walk, and the walk holds no formula.
+"""Compiled: the loop over rows and the single calls of every rule; no formula is here.
 
-The functions here are templates. `walks_by` compiles them for one rule, so that a walk holds the
-code of its own rule only.
+One example is a trial, and all rows are a walk. The functions here are templates: `walks_by`
+compiles them for one rule, so that a walk holds the code of its own rule only.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The kernel trick: the online estimator in dual form."""
+"""`KernelOrdinalPA`: the online estimator in dual form, for curved scores."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The batch estimator: the best fixed ranker, with a duality gap as certificate."""
+"""`OrdinalSVM`: the best fixed ranker for a batch, with a duality gap as certificate."""
 
 from typing import Any, Self
 

@@ -11,8 +11,8 @@ from ordspan.labels import amounts, forms
 from ordspan.wording import brief, closest, columns_hint, fold, shown
 
 BETWEEN_RATINGS = "␟"
-LONGEST_CODE = 40  # characters
 """Between the ratings of several people in one label."""
+LONGEST_CODE = 40  # characters
 
 
 def rating_range(spans: Any, span: str = "quartiles") -> tuple[int, int]:
