@@ -68,8 +68,14 @@ def comma_list(names: Iterable[str]) -> str:
 
 
 def shell_list(names: Iterable[str]) -> str:
-    """Names as one word of a shell, separated by commas."""
-    return shlex.quote(comma_list(names))
+    """Names as one word of a shell, separated by commas.
+
+    >>> print(shell_list(["Don't know"]))
+    "Don't know"
+    """
+    line = comma_list(names)
+    plain = "'" not in line or set(line) & set('"$`\\!')
+    return shlex.quote(line) if plain else f'"{line}"'
 
 
 def join_hints(*hints: str) -> str:

@@ -209,12 +209,20 @@ def meant(wrong, name):
         (FIVE, ["(3,4)"], r"no grade among \[1, 2, 3, 4, 5\] lies inside '\(3,4\)'"),
         (FIVE, ["2/5"], "no pair of neighbours"),
         (FIVE, ["-" * 5000], "not among"),
-        (FIVE, ["Don't know"], r"not among .*; if it means no answer, give na=.* \(--na "),
+        (
+            FIVE,
+            ["Don't know"],
+            r"not among .*; if it means no answer, leave the row out, in files with na=.* \(--na ",
+        ),
         (FIVE, [[1, 2], [2, 3]], r"one column, got shape \(2, 2\); .*intervals\(lower, upper\)"),
         (["B", "A"], ["A+"], r"'A\+' is not among .*; did you mean 'A'"),
         (["a", "a-b", "b-c", "c"], ["a-b-c"], r"may mean \[a,b-c\] or \[a-b,c\]; write one"),
         ([5, 4, 3], [">3.5"], r"3\.5' is not among"),  # where the order descends
-        (None, ["low", "low-high", "high"], r"'low-high'\] is not known: .* with classes="),
+        (
+            None,
+            ["low", "low-high", "high"],
+            r"'high', 'low'\] is not known: .* with classes=.*; 'low-high' is a range",
+        ),
         (None, [], "found no grade; list all grades: classes="),
     ],
 )

@@ -73,18 +73,21 @@ def sorted_grades(
     """
     numbers = numbers_of(labels)
     if numbers is None:
-        message = (
-            f"the order of the grades {shown(labels)} is not known: give it from lowest to "
+        words = sorted(set(map(str, labels[:MAX_GRADES].tolist())))
+        # names such as 18-24 are no ranges of others: 18 and 24 are not labels
+        ranges = [
+            word
+            for word in words
+            for ends in forms.readings(forms.normalise_label(word))
+            if ends and set(words).issuperset(ends.values())
+        ]
+        names = np.array([word for word in words if word not in ranges])
+        if ranges:
+            remedy += f"; {ranges[0]!r} is a range of others (read by ordspan.parse_intervals)"
+        raise ValueError(
+            f"the order of the grades {shown(names)} is not known: give it from lowest to "
             f"highest {remedy}"
         )
-        words = set(map(str, labels[:MAX_GRADES].tolist()))
-        for word in sorted(words):
-            # names such as 18-24 are no ranges of others: 18 and 24 are not labels
-            ranges = forms.readings(forms.normalise_label(word))
-            if any(ends and words.issuperset(ends.values()) for ends in ranges):
-                message += f"; {word!r} is a range of others (read by ordspan.parse_intervals), "
-                raise ValueError(message + "unless it is listed too")
-        raise ValueError(message)
     if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
@@ -228,7 +231,8 @@ def read_order(text: str) -> NDArray[Any]:
     if "" in words or len(words) < 2:
         raise ValueError(
             f"cannot read the order {brief(text)}: separate the grades by commas, from lowest to "
-            "highest (quote a name that contains a comma), or write 1..5"
+            "highest (in a shell, quote the list if a name has a space; quote a name that contains "
+            "a comma), or write 1..5"
         )
     numbers = numbers_of(np.array(words))
     return check_classes(words if numbers is None else numbers)

@@ -132,7 +132,10 @@ class LabelReader:
         lower = ranks.get("low", ranks.get("above", 1))
         upper = ranks.get("high", ranks.get("below", len(self.classes)))
         if lower > upper and ends.keys() == {"low", "high"}:
-            raise ValueError(f"the lower end of {brief(text)} is above its upper end; swap them?")
+            order = "" if self._owner else ", or correct the order of the grades"
+            raise ValueError(
+                f"the lower end of {brief(text)} is above its upper end; swap them{order}"
+            )
         if upper - lower > 1 and "".join(text.split()) == "/".join(ends.values()):
             raise ValueError(
                 f"{brief(text)} is no pair of neighbours, and may mean so many out of so many; "
@@ -159,7 +162,8 @@ class LabelReader:
         meant = f"did you mean {grade!r}? If not, " if grade else ""
         may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
         if may_be_code or forms.is_no_answer(word):
-            meant = f"if it means no answer, give {columns_hint('na', word)}; otherwise "
+            way = "" if self._owner else f", in files with {columns_hint('na', word)}"
+            meant = f"if it means no answer, leave the row out{way}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
         )

@@ -270,7 +270,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
             raise ValueError(f"X has {len(rows)} rows, but there are {len(labels)} labels")
         model = deepcopy(self)
         each_row(model.learn_one, rows, labels)
-        vars(self).update(vars(model))
+        self.__dict__.update(model.__dict__)
 
     def predict_many(self, X: Any) -> Any:
         """The grade of every row of a data frame, as a Series; None before anything was learned."""
