@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -87,7 +87,7 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
                     source = context.get_parameter_source(name)
                     if source is not None and source.name == "COMMANDLINE":
                         given[name] = value
-                        if about[name].kind in (jobs.Columns, jobs.Columns | None):
+                        if about[name].shell == list[str] and not about[name].argument:
                             given[name] = [word for text in value for word in jobs.read_list(text)]
                 run(jobs.make_job(kind, given), json)
 
@@ -132,17 +132,11 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
 
 def as_parameter(about: jobs.Option) -> Parameter:
     """An option as a parameter for Typer."""
-    kind, default = about.kind, Parameter.empty if about.default is jobs.REQUIRED else about.default
-    if about.words:
-        kind = Literal[about.words]
-    elif kind in jobs.LISTS:
-        kind, default = list[str], None if default == () else default
-    elif about.read is not None:
-        kind = str
-    elif kind in jobs.PATHS:
-        kind = Path
-    bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
-    metavar = about.metavar or "|".join(about.words) or METAVARS.get(bare)
+    kind, default = (
+        about.shell,
+        Parameter.empty if about.default is jobs.REQUIRED else about.default,
+    )
+    metavar = about.metavar or "|".join(about.words) or METAVARS.get(kind)
     how: dict[str, Any] = {"help": about.help, "metavar": metavar}
     if about.argument:
         made: Any = typer.Argument(**how)
@@ -151,8 +145,8 @@ def as_parameter(about: jobs.Option) -> Parameter:
         flags = about.names if default is False else about.flags
         shown = default is not None and default is not False
         made = typer.Option(*flags, show_default=shown, **how)
-    if default is None:
-        kind = kind | None
+    if default is None or default == ():
+        kind, default = kind | None, None
     return Parameter(
         about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
     )
