@@ -135,13 +135,7 @@ def read_grades(text: str) -> list[Any]:
     from ordspan.labels.grades import read_order
 
     if text.startswith("@"):
-        try:
-            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"cannot read the grades in {text[1:]} ({error}); @FILE names a text file with one "
-                'grade per line; write a grade that begins with @ in quotes: "@home"'
-            ) from None
+        lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
         text = comma_list(line.strip() for line in lines if line.strip())
     read_list(text)  # raises if it is not one line
     return read_order(text).tolist()
