@@ -33,16 +33,18 @@ GRAPH = ("a graph", b"\x12\x07ordspan")  # the name of the producer
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-def csv_text(tables: Tables) -> Iterator[str]:
-    """Comma separated values, chunk by chunk, with a header; cells are quoted if needed."""
-    for number, table in enumerate(refuse_lists(tables, "CSV")):
-        yield table.write_csv(include_header=number == 0)
-
-
 def write_csv(file: IO[bytes], tables: Tables) -> None:
-    """Write comma separated values."""
-    for text in csv_text(tables):
-        file.write(text.encode())
+    """Write comma separated values with a header; on a terminal, control characters are escaped."""
+    for number, table in enumerate(tables):
+        for column in table:
+            if column.dtype.is_nested():
+                raise ValueError(
+                    f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
+                    "leave it out, or write .parquet or .jsonl"
+                )
+        text = table.write_csv(include_header=number == 0)
+        file.write((as_text(text) if file.isatty() else text).encode())
+        file.flush()  # rows of a pipe are answered as they arrive
 
 
 def write_json(file: IO[bytes], tables: Tables) -> None:
@@ -71,7 +73,7 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
         book = Workbook(file, AS_TEXT | {"tmpdir": folder})
         book.set_properties({"created": datetime(1980, 1, 1)})  # the same rows give the same bytes
         sheet, n_rows = book.add_worksheet(), 0
-        for table in refuse_lists(tables, "Excel"):
+        for table in tables:
             if n_rows + table.height >= MAX_SHEET_ROWS:
                 raise FileError(
                     f"an Excel sheet has at most {MAX_SHEET_ROWS:,} rows; write .csv or .parquet"
@@ -88,7 +90,7 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
 
 
 def excel_cell(value: Any) -> Any:
-    """A value as Excel can hold it: long whole numbers, NaN and dates as text.
+    """A value as Excel can hold it: long whole numbers, NaN, dates and lists as text.
 
     >>> excel_cell(0.5), excel_cell(12345678901234567890), excel_cell(float("nan"))
     (0.5, '12345678901234567890', 'nan')
@@ -104,18 +106,6 @@ def excel_cell(value: Any) -> Any:
             "write .csv or .parquet"
         )
     return text
-
-
-def refuse_lists(tables: Tables, format: str) -> Iterator[pl.DataFrame]:
-    """The tables, unless a column holds lists or records."""
-    for table in tables:
-        for column in table:
-            if column.dtype.is_nested():
-                raise ValueError(
-                    f"column {column.name!r} holds {column.dtype}, which {format} cannot "
-                    "represent; leave it out, or write .parquet or .jsonl"
-                )
-        yield table
 
 
 WRITERS = {".csv": write_csv, ".parquet": write_parquet, ".jsonl": write_json, ".xlsx": write_excel}
@@ -140,11 +130,8 @@ def write_tables(
         Whether a file may be replaced.
     """
     if out == STDOUT:
-        on_terminal = sys.stdout.isatty()
         with report_full_disk("standard output"):
-            for text in csv_text(tables):
-                sys.stdout.buffer.write((as_text(text) if on_terminal else text).encode())
-                sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
+            write_csv(sys.stdout.buffer, tables)
         return
     path = check_output(out, inputs, ("a table", columns), overwrite, WRITERS)
     with report_full_disk(out), opened_atomically(path) as file:
