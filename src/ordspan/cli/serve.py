@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ordspan.cli.app import command
-from ordspan.cli.printing import tell
+from ordspan.cli.app import command, tell
 from ordspan.commands.jobs import STDOUT, ServeJob
 
 

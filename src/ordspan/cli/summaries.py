@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ordspan.cli.app import command, prints, progress_bar
-from ordspan.cli.printing import print_notes, print_skipped, print_table, say, tell
+from ordspan.cli.app import command, print_notes, print_table, prints, progress_bar, say, tell
 from ordspan.commands import jobs
 from ordspan.wording import in_words, plural
 
@@ -45,8 +44,7 @@ def train(summary: dict[str, Any]) -> None:
         f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
         f"{len(classes)} grades: {in_words(classes)}."
     )
-    print_notes(summary["notes"])
-    print_skipped(summary)
+    print_notes(summary)
     mae, held_out, constant = summary["mae"], summary["held_out"], summary["constant"]
     if mae and constant:  # later passes have seen the rows
         say("Each row predicted before it was learned:")
@@ -93,7 +91,7 @@ def predict(summary: dict[str, Any]) -> None:
         say(f"{text}; the column reason says why, such as:", err=True)
         for example in summary["empty_examples"]:
             say(f"  {example}", err=True)
-    print_notes(summary["notes"], err=True)
+    print_notes(summary, err=True)
     if summary["out"] != jobs.STDOUT:
         text = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
         say(f"{text}, written to {summary['out']}.", err=True)
@@ -141,8 +139,7 @@ def evaluate(summary: dict[str, Any]) -> None:
         rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
         title = "Rows by true grade (down) and predicted grade (across)"
         print_table(title, ["true", *names], rows, "true")
-    print_skipped(summary)
-    print_notes(summary["notes"])
+    print_notes(summary)
     say(verdict(summary))
     if "page" in summary:
         say(f"Written to {summary['page']}; open it in a browser.")
