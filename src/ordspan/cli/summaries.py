@@ -33,7 +33,7 @@ def train(summary: dict[str, Any]) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    from ordspan.commands.evaluate import compared, shown_range
+    from ordspan.commands.evaluate import compared, shown_range, verdict
 
     ranges, classes = summary["ranges"], summary["classes"]
     passes = max(1, len(summary["mae"]))
@@ -45,25 +45,24 @@ def train(summary: dict[str, Any]) -> None:
         f"{len(classes)} grades: {in_words(classes)}."
     )
     print_notes(summary)
-    mae, held_out, constant = summary["mae"], summary["held_out"], summary["constant"]
+    mae, constant = summary["mae"], summary["constant"]
     if mae and constant:  # later passes have seen the rows
         say("Each row predicted before it was learned:")
         say("  " + compared(mae[0], constant["mae"], constant["grade"]))
     if len(mae) > 1:
         say(f"MAE of pass {len(mae)}, whose rows were seen before: {mae[-1]:.4f}.")
-    if held_out is not None:
-        best = held_out["best_constant"]["mae"]
+    if held_out := summary.get("held_out"):
         say(f"On {held_out['rows']:,} held-out rows:")
-        say("  " + compared(held_out["mae"], best["value"], best["grade"]))
-        shown = shown_range(held_out["ranges"])
+        say("  " + verdict(held_out))
+        shown = shown_range(held_out["probabilities"]["ranges"])
         say(
             f"  {100 * shown['coverage']:.0f} % ranges hold the grade of "
             f"{100 * shown['expected']:.1f} % of the rows and span {shown['mean_width']:.1f} "
             "grades on average."
         )
-    if (fitted := summary["fitted_mae"]) is not None:
+    if "fitted_mae" in summary:
         say("On the training rows:")
-        say("  " + compared(fitted, constant["mae"], constant["grade"]))
+        say("  " + compared(summary["fitted_mae"], constant["mae"], constant["grade"]))
     if (leak := summary["explained_by"]) is not None:
         say(
             f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this; is it known "

@@ -140,6 +140,18 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
     return pl.DataFrame(columns).fill_nan(None).to_dicts()
 
 
+def measure(model: TableModel, rows: Scores, answers: NDArray[np.int64]) -> Summary:
+    """Every measure of the model on rows, whose combinations were counted, and best constants."""
+    classes, (lower, upper, rank, counts) = model.classes_.tolist(), answers
+    best = best_probabilities(lower, upper, counts, len(classes))
+    probabilities = measure_probabilities(model.calibration, rows)
+    return {
+        "rows": rows.size,
+        **against_constants(lower, upper, rank, classes, counts),
+        "probabilities": {"best_constant": best, **probabilities},
+    }
+
+
 def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     """Scores of probabilities, and the coverage of ranges at every calibrated level.
 
@@ -214,12 +226,10 @@ def summarise(
 ) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
-    lower, upper, rank, counts = count_answers(model, rows)
+    lower, upper, rank, counts = answers = count_answers(model, rows)
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    best = best_probabilities(lower, upper, counts, len(classes))
-    probabilities = measure_probabilities(model.calibration, rows)
     notes = [*reader.file_notes, *trained_on(model, reader.files)]
     notes += [*model.encoder.notes(), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
@@ -233,14 +243,12 @@ def summarise(
         "files": list(reader.files),
         "labels": vars(reader.columns),
         "group": reader.group if queries else None,
-        "rows": rows.size,
         "exact_rows": int(confusion.sum()),
         "range_rows": rows.size - int(confusion.sum()),
         "unlabelled_rows": reader.unlabelled,
         "classes": classes,
         "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
-        **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": {"best_constant": best, **probabilities},
+        **measure(model, rows, answers),
         "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
