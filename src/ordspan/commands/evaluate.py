@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ordspan.clock import working_time
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
-from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
+from ordspan.commands.models import name_labels, notes_on, open_for, read_table_model
 from ordspan.commands.outputs import PAGE, check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
@@ -230,8 +230,7 @@ def summarise(
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    notes = [*reader.file_notes, *trained_on(model, reader.files)]
-    notes += [*model.encoder.notes(), *reader.label_notes()]
+    notes = [*notes_on(model, reader), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     if queries and (without := queries["queries_without_relevant_rows"]):
         notes.append(

@@ -1,7 +1,6 @@
 """Model files: read, not lost by accident, continued; and data files opened for a model."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,18 +125,19 @@ def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}
     return LabelReader(classes, owner="the model's ", remedy=remedy)
 
 
-def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
-    """A note if some of the files are those the model was trained on, whatever their names."""
+def notes_on(model: TableModel, reader: RowReader) -> list[str]:
+    """How files are written and whether the model was trained on them, whatever their names."""
     known = {(size, digest) for _, size, digest in model.training.get("identities", ())}
-    found = [identity(path) for path in files if known and path != STDIN]
+    found = [identity(path) for path in reader.files if known and path != STDIN]
     names = [file.name for file in found if (file.size, file.digest) in known]
-    if not names:
-        return []
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return [
-        f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it has "
-        "not learned"
-    ]
+    notes = [*reader.file_notes, *model.encoder.notes()]
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        notes.append(
+            f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it "
+            "has not learned"
+        )
+    return notes
 
 
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
