@@ -154,20 +154,14 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
             f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
             "output path"
         )
-    if job.overwrite or job.resume:
-        return own
-    if checkpoint.exists() and not own:
+    if checkpoint.exists() and not (own or job.overwrite or job.resume):
         others = f"{start_hint(checkpoint)} and another output path"
         ways = start_hint(checkpoint) if job.is_pipe else f"{RESUME}, or for other rows {others},"
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
             "starts over"
         )
-    if path.exists():
-        raise FileError(
-            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
-            "output path continues training it"
-        )
+    check_output(path, (), MODEL, job.overwrite or job.resume)
     return own
 
 
