@@ -84,20 +84,15 @@ def export(job: ExportJob) -> dict[str, Any]:
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
-    content = graph.SerializeToString()
     with report_full_disk(job.out):
-        write_atomically(path, content)
-    estimator, calibration = ranker_and_calibration(model)
+        write_atomically(path, graph.SerializeToString())
+    estimator, _ = ranker_and_calibration(model)
     return {
         "out": job.out,
         "model": job.model,
         "dtype": job.dtype,
         "features": int(estimator.n_features_in_),
-        "inputs": [one.name for one in graph.graph.input],
         "classes": estimator.classes_.tolist(),
-        "coverages": [] if calibration is None else calibration.coverages.tolist(),
-        "opset": OPSET,
-        "bytes": len(content),
     }
 
 
