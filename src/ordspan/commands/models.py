@@ -34,9 +34,7 @@ def read_model(path: str | Path) -> tuple[Header, Any]:
     path : path
         A file written by `ordspan.save` or by ``ordspan train``, or a checkpoint of it.
     """
-    if Path(path).is_dir():
-        raise FileError(f"{path} is a folder; give the name of a model file")
-    if not Path(path).exists():
+    if Path(path).is_dir() or not Path(path).exists():
         raise FileError(f"{path}: no such model file; ordspan train writes one")
     return from_bytes(Path(path).read_bytes(), str(path))
 

@@ -1,7 +1,6 @@
 """Write tables in chunks as CSV, Parquet, JSON lines or Excel; files appear atomically."""
 
 import errno
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -164,15 +163,11 @@ def check_output(
     if endings and path.suffix.lower() not in endings:
         choices = " or ".join(endings)
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {choices}")
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if os.path.isdir(path):  # False if its name is too long, which is told below
-        raise FileError(f"{path} is a folder; give the name of a file")
     check_can_write(path)
     if not path.exists():
         return path
     if not path.is_file():
-        raise FileError(f"{path} is not a regular file; give the name of a file")
+        raise FileError(f"{path} is a folder, pipe or device; give the name of a file")
     if any(Path(name).exists() and path.samefile(name) for name in inputs):
         raise FileError(f"{path} is an input of this command; write to another file")
     if not is_ours(path, kind[1]):
