@@ -104,10 +104,8 @@ def read_rows(
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
         report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
-        why = "no row to evaluate; does it contain only a header?"
-        if bad.count or reader.unlabelled:
-            why = f"no usable row; {bad.summary()}" if bad.count else "no row has a label"
-        raise FileError(f"{reader.files[0]}: {why}")
+        why = bad.summary() if bad.count else "does it contain only a header, or no label?"
+        raise FileError(f"{reader.files[0]}: no row to evaluate; {why}")
     file.flush()
     return np.memmap(file, ROW, "r"), starts
 
@@ -230,13 +228,7 @@ def summarise(
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    notes = [*notes_on(model, reader), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
-    if queries and (without := queries["queries_without_relevant_rows"]):
-        notes.append(
-            f"{without:,} queries have no row above the lowest grade, so every order is equally "
-            "good; they are left out of NDCG"
-        )
     return {
         "model": str(job.model),
         "files": list(reader.files),
@@ -251,7 +243,7 @@ def summarise(
         "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
-        "notes": notes,
+        "notes": [*notes_on(model, reader), *reader.label_notes()],
         "skipped": reader.bad.count,
         "skipped_examples": list(reader.bad.examples),
     }
@@ -295,7 +287,7 @@ def measures(summary: Summary) -> list[tuple[str, ...]]:
     over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
-        over |= dict.fromkeys(queries, f"{counted:,} queries")
+        over |= dict.fromkeys(queries, f"{counted:,} of {queries['queries']:,} queries")
     best = dict.fromkeys(MEASURES, "–")
     for name, constant in constants.items():
         if constant is not None:
