@@ -15,7 +15,6 @@ from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8
-from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
@@ -23,7 +22,6 @@ from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
 RESUME = hint("resume=True", "--resume")
-FIXED = "svmlight rows start with their grade, perhaps followed by a qid"
 
 
 def read_model(path: str | Path) -> tuple[Header, Any]:
@@ -89,33 +87,28 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
 
 def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
     """Read labels and queries from the columns named; by default, labels as in training."""
-    given, first = job.label_columns, reader.open(reader.files[0])
-    if first.sparse:
+    given, path, sparse = job.label_columns, reader.files[0], reader.recipe.n_sparse
+    if is_svmlight(path, reader.options):
         if {*given.names(), group} - {None, LABEL, GROUP}:
-            raise ValueError(f"{first.path}: {FIXED}; leave out the columns of labels and queries")
-        reader.columns, reader.group = LabelColumns(LABEL), GROUP
+            raise ValueError(
+                f"{path}: svmlight rows start with their grade, perhaps followed by a qid; leave "
+                "out the columns of labels and queries"
+            )
+        reader.columns, reader.group = replace(given, label=LABEL), GROUP
         return
     if given.names():
         reader.columns = given
-    elif not reader.recipe.n_sparse:
-        name = hint("label=", "--label COLUMN")
-        why = f", which held the label in training (name it here with {name}, or the two columns "
-        check_columns(first.path, first.names, reader.columns.names(), why + "of ranges)")
-    if group is not None and not reader.recipe.n_sparse:
-        check_columns(first.path, first.names, [group])
-    reader.group = group
-
-
-def labels_to_learn(job: TrainJob) -> LabelColumns:
-    """The columns of the labels of a training that does not continue a model."""
-    columns, files = job.label_columns, expand(job.files)
-    if is_svmlight(files[0], job.options):
-        if columns.names() not in ([], [LABEL]):
-            raise ValueError(f"{files[0]}: {FIXED}; leave out --label")
-    elif not columns.names():
+    elif not reader.columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
         raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
-    return columns
+    elif not sparse:
+        name = hint("label=", "--label COLUMN")
+        why = f", which held the label in training (name it here with {name}, or the two columns "
+        names = reader.open(path).names
+        check_columns(path, names, reader.columns.names(), why + "of ranges)")
+    if group is not None and not sparse:
+        check_columns(path, reader.open(path).names, [group])
+    reader.group = group
 
 
 def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:

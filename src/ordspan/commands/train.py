@@ -235,9 +235,10 @@ class Run:
             self.base, self.reader = models.open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            labels, bad = models.labels_to_learn(job), BadRows(job.on_bad_row)
-            reader = RowReader(expand(job.files), job.options, labels, bad, pipe=pipe)
-            self.reader = reader.find_columns(choice, job.grades)
+            files, bad = expand(job.files), BadRows(job.on_bad_row)
+            self.reader = RowReader(files, job.options, job.label_columns, bad, pipe=pipe)
+            models.name_labels(self.reader, job)
+            self.reader.find_columns(choice, job.grades)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
