@@ -66,7 +66,7 @@ PREDICT = "predict rows.csv --model model --out out.csv"
 STRICT = "--model strict --on-bad-row raise --out out.csv"
 EVALUATE = "evaluate rows.csv --model model"
 SKIP = "--model model --on-bad-row skip"
-KERNEL = "holds an estimator (KernelOrdinalPA) without feature weights: kernel models cannot be"
+KERNEL = "holds an estimator (KernelOrdinalPA) without feature weights, which no"
 ONLY_PA = "Dask supports only the learner pa"
 REFUSED = [
     (f"{TRAIN} --label x9", "no column 'x9'"),
