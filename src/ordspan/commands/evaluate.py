@@ -260,21 +260,19 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
     measure it gains nothing from the features.
     """
-    always = f"always predicting {grade!r}"
+    always, against = f"always predicting {grade!r}", f"MAE {mae:.4f}, against {constant:.4f}"
     if constant == 0:
         return (
             f"These rows cannot tell good models from bad: {always} is never wrong on them. "
             f"The model's MAE is {mae:.4f}."
         )
-    if mae >= constant:
-        return (
-            f"The model is no better than {always}: MAE {mae:.4f}, against {constant:.4f}. By this "
-            "measure it gains nothing from the features."
-        )
     less = 100 * (1 - mae / constant)
+    if less <= 0:
+        nothing = "By this measure it gains nothing from the features."
+        return f"The model is no better than {always}: {against}. {nothing}"
     if less < 1:
-        return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
-    return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
+        return f"The model is hardly better than {always}: {against}."
+    return f"{against} by {always}: {less:.0f} % less."
 
 
 def measures(summary: Summary) -> list[tuple[str, ...]]:
