@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -24,6 +25,7 @@ PIPED_WIDTH = 160
 """Line width if standard output is not a terminal."""
 COMPILING = "Compiling for this processor; only the first time."
 METAVARS: dict[Any, str] = {list[str]: "NAMES", Path: "FILE", str: "TEXT", int: "N", float: "X"}
+Update = Callable[[str, float, float | None], None]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
@@ -123,8 +125,8 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
             work = getattr(import_module(f"ordspan.commands.{show.__name__}"), show.__name__)
             if isinstance(job, jobs.FileJob):
                 # a bar would be mixed with rows on the terminal
-                with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
-                    summary = work(job, report=bar_report(bar))
+                with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as update:
+                    summary = work(job, report=partial(report_rows, update))
             else:
                 summary = work(job)
             tell(summary, json) if json else show(summary)
@@ -186,10 +188,12 @@ def with_notes(error: BaseException) -> str:
     return ". ".join(filter(None, (str(error), *getattr(error, "__notes__", ()))))
 
 
-def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
+@contextmanager
+def progress_bar(*, counted: bool = False, hidden: bool = False) -> Iterator[Update]:
     """A progress bar with the remaining time, which draws nothing without a terminal.
 
-    Long compilations are announced above it.
+    It is moved by what is being done, how much is done, and of how much. Long compilations are
+    announced above it.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -207,18 +211,16 @@ def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
     )
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
-    return bar
+    with bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
 
 
-def bar_report(bar: Any) -> Callable[[int, float | None, float | None], None]:
-    """A callback that draws the rows done, their MAE and the share of the work."""
-    task = bar.add_task("reading", total=None)
-
-    def report(rows: int, mae: float | None, share: float | None) -> None:
-        text = f"{rows:,} rows" + ("" if mae is None else f", MAE {mae:.3f}")
-        bar.update(task, description=text, completed=share or 0, total=share and 1)
-
-    return report
+def report_rows(update: Update, rows: int, mae: float | None, share: float | None) -> None:
+    """Draw the rows done, their MAE and the share of the work."""
+    update(f"{rows:,} rows" + ("" if mae is None else f", MAE {mae:.3f}"), share or 0, share and 1)
 
 
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:

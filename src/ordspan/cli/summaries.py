@@ -263,13 +263,8 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
     from ordspan.experiments.reproduce import reproduce as run
 
     begun = working_time()
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def report(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        results, summary, claims = run(job, report)
+    with progress_bar(counted=True) as update:
+        results, summary, claims = run(job, update)
     folder, counts = job.report_only or job.out, count_verdicts(claims)
     if json:
         tell({"summary": summary, "claims": counts, "out": folder}, json)
