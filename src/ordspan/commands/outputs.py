@@ -71,17 +71,15 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
     with TemporaryDirectory() as folder:
         book = Workbook(file, AS_TEXT | {"tmpdir": folder})
         book.set_properties({"created": datetime(1980, 1, 1)})  # the same rows give the same bytes
-        sheet, n_rows = book.add_worksheet(), 0
-        for table in tables:
-            if n_rows + table.height >= MAX_SHEET_ROWS:
+        sheet, rows = book.add_worksheet(), iter(tables)
+        first = next(rows)
+        cells = chain.from_iterable(table.iter_rows() for table in chain([first], rows))
+        for number, row in enumerate(chain([first.columns], cells)):
+            if number == MAX_SHEET_ROWS:
                 raise FileError(
                     f"an Excel sheet has at most {MAX_SHEET_ROWS:,} rows; write .csv or .parquet"
                 )
-            if not n_rows:
-                sheet.write_row(0, 0, table.columns)
-            for cells in table.iter_rows():
-                n_rows += 1
-                sheet.write_row(n_rows, 0, map(excel_cell, cells))
+            sheet.write_row(number, 0, map(excel_cell, row))
         try:
             book.close()
         except FileCreateError as error:
