@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -50,13 +50,7 @@ class Command(TyperCommand):
         formatter.write(f"\n{self.epilog}\n")
 
 
-app = typer.Typer(
-    name="ordspan",
-    help="Learn ordered grades from exact labels or from ranges.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def show_version(wanted: bool) -> None:
@@ -226,22 +220,8 @@ def report_rows(update: Update, rows: int, mae: float | None, share: float | Non
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
     """Print a line with control characters escaped; one that fails on standard error is lost."""
     text = typer.style(as_text(line), fg=color) if color else as_text(line)
-    if err:
-        with suppress(OSError):  # a failure of standard error cannot be reported anywhere
-            typer.echo(text, err=True)
-    else:
-        write(f"{text}\n")
-
-
-def write(text: str) -> None:
-    """Write to standard output, which an error names."""
-    try:
-        typer.echo(text, nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        message = f"standard output: {error.strerror}; free some space, or write elsewhere"
-        raise OSError(message) from None
+    with suppress(OSError) if err else nullcontext():  # cannot be reported anywhere
+        typer.echo(text, err=err)
 
 
 def in_terminal(text: str) -> str:
@@ -270,7 +250,7 @@ def print_table(
         console.width = PIPED_WIDTH
     with console.capture() as printed:
         console.print(table)
-    write(printed.get())
+    typer.echo(printed.get(), nl=False)
 
 
 def print_notes(summary: dict[str, Any], *, err: bool = False) -> None:
