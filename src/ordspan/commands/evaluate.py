@@ -62,29 +62,28 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
     """
     seen: set[str] = set()
     last, n_rows = "", 0
+    fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
     for batch in reader.batches():
-        groups = batch.group
-        if n_rows and (groups is not None) != bool(starts):
+        if n_rows and (batch.group is not None) != bool(starts):
             raise FileError(
-                f"{batch.where(0)} and after: {'no' if groups is None else 'a'} qid here, unlike "
-                "before; give every line its qid, or none"
+                f"{batch.where(0)} and after: {'no' if starts else 'a'} qid here, unlike before; "
+                "give every line its qid, or none"
             )
-        names = [] if groups is None else groups.tolist()
+        names = [] if batch.group is None else batch.group.tolist()
         names = ["" if v is None or v != v else str(v).strip() for v in names]
-        fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
-        batch = reader.bad.take_from(
-            batch, {row: fault for row, name in enumerate(names) if not name}
-        )
+        faults = {row: fault for row, name in enumerate(names) if not name}
+        batch = reader.bad.take_from(batch, faults)
         for row, name in enumerate(filter(None, names)):
-            if name != last and name in seen:
+            if name == last:
+                continue
+            if name in seen:
                 raise FileError(
                     f"{batch.where(row)}: query {name!r} appears again after other queries; sort "
                     f"the rows by {reader.group}, so that the rows of a query are consecutive"
                 )
-            if name != last:
-                starts.append(n_rows + row)
-            last = name
+            starts.append(n_rows + row)
             seen.add(name)
+            last = name
         n_rows += len(batch)
         yield batch
 
