@@ -446,8 +446,6 @@ class TrainJob(LabelledJob):
                 f"give only one of {hint('classes=', '--grades')}, brackets= and edges= "
                 f"(--brackets, --edges), and {hint('cut=', '--cut')}"
             )
-        if self.parts == 1:
-            raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
         edges = self.cut if self.edges is None else self.edges
         if edges is None or self.parts:
             return self.classes
