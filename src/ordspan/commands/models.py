@@ -87,7 +87,7 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
 
 def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
     """Read labels and queries from the columns named; by default, labels as in training."""
-    given, path, sparse = job.label_columns, reader.files[0], reader.recipe.n_sparse
+    given, path = job.label_columns, reader.files[0]
     if is_svmlight(path, reader.options):
         if {*given.names(), group} - {None, LABEL, GROUP}:
             raise ValueError(
@@ -101,13 +101,11 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
     elif not reader.columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
         raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
-    elif not sparse:
+    elif not reader.recipe.n_sparse:
         name = hint("label=", "--label COLUMN")
         why = f", which held the label in training (name it here with {name}, or the two columns "
         names = reader.open(path).names
         check_columns(path, names, reader.columns.names(), why + "of ranges)")
-    if group is not None and not sparse:
-        check_columns(path, reader.open(path).names, [group])
     reader.group = group
 
 

@@ -13,11 +13,8 @@ from ordspan.commands.outputs import write_tables
 from ordspan.commands.stopping import stoppable
 from ordspan.labels.amounts import range_ends
 from ordspan.models.table import Answer, TableModel, scored
-from ordspan.tables.files import check_columns
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import KEEP, REFUSE, Batch, FileError
-from ordspan.wording import hint
 
 ADDED = ("prediction", "rank", "score", "margin")
 REASON = "reason"
@@ -62,7 +59,11 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
     model = read_table_model(job.model)
     with stoppable(job) as (stop, pipe):
         with stop.at_any_moment():
-            reader = make_reader(job, model, pipe)
+            policy = REFUSE if job.on_bad_row == "raise" else KEEP
+            reader = open_for(model, job, policy, pipe)
+            reader.open(reader.files[0]).patient = False  # answer rows of a pipe as they arrive
+            reader.columns, reader.grades = LabelColumns(), None  # labels are not read
+            reader.keep = tuple(dict.fromkeys(job.keep))
         begun, rows = working_time(), 0
 
         def tables() -> Iterator[pl.DataFrame]:
@@ -94,19 +95,6 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
         "notes": notes_on(model, reader),
         "seconds": round(working_time() - begun, 3),
     }
-
-
-def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
-    """A reader of the rows to predict, which has all columns that the model and ``keep`` need."""
-    reader = open_for(model, job, REFUSE if job.on_bad_row == "raise" else KEEP, pipe)
-    first, keep = reader.open(reader.files[0]), hint("keep=", "--keep")
-    first.patient = False  # predict rows of a pipe as they arrive
-    needed = () if model.recipe.n_sparse else model.recipe.columns
-    check_columns(first.path, first.names, needed, f", which the model {job.model} needs")
-    check_columns(first.path, first.names, job.keep, f", which {keep} asks for")
-    reader.columns, reader.grades = LabelColumns(), None  # labels are not read
-    reader.keep = tuple(dict.fromkeys(job.keep))
-    return reader
 
 
 def answers(job: PredictJob, model: TableModel, batch: Batch, answer: Answer) -> pl.DataFrame:
