@@ -186,9 +186,7 @@ def read_interval(text: str) -> tuple[int, float]:
     rows, time, unit = match.groups("0") if match else ("0", "0", "0")
     every = (int(rows), float(time) * UNITS.get(unit, 0))
     if not any(every):
-        raise ValueError(
-            f"{text!r} is neither rows, such as 100000, nor a time, such as 30s, 5m or 1h"
-        )
+        raise ValueError(f"{text!r} is neither rows, such as 100000, nor a time: 30s, 5m or 1h")
     return every
 
 

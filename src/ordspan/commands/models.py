@@ -139,10 +139,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     check_output(checkpoint, (), MODEL, overwrite=True)
     own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
     if own and not job.is_pipe:
-        raise FileError(
-            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
-            "output path"
-        )
+        raise FileError(f"{checkpoint} would be replaced by this training; choose another path")
     if checkpoint.exists() and not (own or job.overwrite or job.resume):
         others = f"{start_hint(checkpoint)} and another output path"
         ways = start_hint(checkpoint) if job.is_pipe else f"{RESUME}, or for other rows {others},"
