@@ -78,7 +78,10 @@ REFUSED = [
     (f"{TRAIN} --learner svm --variant PA", "the learner svm has no parameter variant"),
     (f"{TRAIN} --learner svm --passes 2", "svm is fitted in one step; leave out passes="),
     (f"{TRAIN} --learner kernel --loss hinge", "the learner kernel has no parameter loss"),
-    (f"{TRAIN} --checkpoint-every often", "'often' is neither rows, such as 100000, nor a time: 30s"),
+    (
+        f"{TRAIN} --checkpoint-every often",
+        "'often' is neither rows, such as 100000, nor a time: 30s",
+    ),
     (f"{TRAIN} --grades @none.txt", "No such file or directory: 'none.txt'"),
     (f"{TRAIN} --grades 'low,mid\r,high'", r"'low,mid\r,high' contains a line break; write the"),
     (f"{TRAIN} --drop 'a,b\r,c'", r"'a,b\r,c' contains a line break; write the list on one line"),

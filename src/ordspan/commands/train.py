@@ -356,8 +356,7 @@ class Run:
             if job.hold_out and not 0 < n_test < drawn.size:
                 raise FileError(
                     f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
-                    "leaves none to learn or none to evaluate; hold out another share, or give "
-                    "more rows"
+                    "leaves none to learn or none to evaluate; hold out another share"
                 )
         except BaseException:
             self.staging.remove()
