@@ -211,9 +211,7 @@ def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
     assert summary("evaluate", path, *out)["rows"] == ANSWERED
     said("predict", path, *out, "--out", tmp_path / "out.csv")
     assert len(read_rows(tmp_path / "out.csv")) == N
-    assert "no column 'age'; the columns are a, b" in said(
-        "predict", path, *out, "--header-row", 1, code=1
-    )
+    assert "no column 'age'; the" in said("predict", path, *out, "--header-row", 1, code=1)
     workbook(path, Sheet=[["Views"], [1.5, 2, "agree"], [2.5, 3, "agree"]])
     told = said(*words, "--overwrite", code=1)
     assert "which row names the columns? The first full one, row 2, holds '1.5'" in told
