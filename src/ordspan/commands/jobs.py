@@ -141,15 +141,6 @@ def read_grades(text: str) -> list[Any]:
     return read_order(text).tolist()
 
 
-def read_delimiter(text: str) -> str:
-    r"""The delimiter; a tab can be written as tab or \\t.
-
-    >>> read_delimiter("tab"), read_delimiter(";")
-    ('\t', ';')
-    """
-    return "\t" if text in ("\\t", "tab") else text
-
-
 def read_gamma(text: str) -> str | float:
     """A named rule, or a number.
 
@@ -250,9 +241,7 @@ class OpeningJob(Job):
         "the file extension.",
         metavar="FORMAT",
     )
-    delimiter: str | None = advanced(
-        "Field separator of CSV files; detected by default.", read=read_delimiter
-    )
+    delimiter: str | None = advanced("Field separator of CSV files; detected by default.")
     decimal: Literal[".", ","] | None = advanced("Decimal sign of text; detected by default.")
     encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
     na: Any = advanced(
