@@ -435,7 +435,7 @@ def test_rows_without_a_label_are_left_out_and_counted(folder, frame, tmp_path):
     assert note in said("evaluate", some, *words, "--html", page)
     assert note in page.read_text("utf-8")
     frame.assign(grade="").to_csv(some, index=False)
-    assert "some.csv: no row has a label" in said("evaluate", some, *words, code=1)
+    assert "some.csv: no row to evaluate; does" in said("evaluate", some, *words, code=1)
 
 
 def test_rows_the_model_was_trained_on_are_recognised(folder, tmp_path):

@@ -109,7 +109,7 @@ def test_the_checkpoint_of_a_run_on_files_is_not_replaced_by_its_continuation(mo
     for more in ([], ["--overwrite"]):
         printed = said("train", path, "--from", left, "--model", model, *more, code=1)
         assert "would be replaced" in printed
-        assert "choose another output path" in printed
+        assert "choose another path" in printed
     assert left.read_bytes() == before
 
 

@@ -128,7 +128,7 @@ def test_codes_are_missing_for_everything_the_model_reads_and_kept_as_written(tm
     with serving(tmp_path / "state", loaded) as client:
         answer = client.post("/predict", json=asked).json()
     assert [row["score"] for row in answer] == pytest.approx(scores, rel=1e-12)
-    assert "which a graph cannot" in said("export", model, tmp_path / "m.onnx", code=1)
+    assert "as no answer, which no" in said("export", model, tmp_path / "m.onnx", code=1)
 
 
 def test_codes_may_be_numbers_in_python_and_are_found_however_they_are_written(tmp_path):
@@ -211,7 +211,7 @@ def test_a_sheet_and_a_header_can_be_chosen(tmp_path):
     assert summary("evaluate", path, *out)["rows"] == ANSWERED
     said("predict", path, *out, "--out", tmp_path / "out.csv")
     assert len(read_rows(tmp_path / "out.csv")) == N
-    assert "needs; the columns are a, b" in said("predict", path, *out, "--header-row", 1, code=1)
+    assert "no column 'age'; the" in said("predict", path, *out, "--header-row", 1, code=1)
     workbook(path, Sheet=[["Views"], [1.5, 2, "agree"], [2.5, 3, "agree"]])
     told = said(*words, "--overwrite", code=1)
     assert "which row names the columns? The first full one, row 2, holds '1.5'" in told

@@ -129,7 +129,7 @@ def test_rows_that_are_held_out_are_evaluated_and_not_learned(path):
     rest = TABLE[[row not in learned for row in map(tuple, X.tolist())]]
     assert len(rest) == held_out["rows"] == pytest.approx(1000, abs=100)
     assert held_out["mae"] == pytest.approx(-model.score(rest[NAMES], rest["grade"]), rel=1e-12)
-    for told in held_out["ranges"]:  # labels are exact, so each range holds the grade or not
+    for told in held_out["probabilities"]["ranges"]:  # of exact labels: they hold it or not
         low, high = model.predict_interval(rest[NAMES], told["coverage"]).T
         grade = rest["grade"].to_numpy()
         assert told["expected"] == pytest.approx(np.mean((low <= grade) & (grade <= high)))

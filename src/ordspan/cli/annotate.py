@@ -5,8 +5,7 @@ import webbrowser
 from pathlib import Path
 from threading import Thread
 
-from ordspan.cli.app import command
-from ordspan.cli.printing import print_notes, tell
+from ordspan.cli.app import command, print_notes, tell
 from ordspan.commands.jobs import STDOUT, AnnotateJob
 
 
@@ -30,7 +29,7 @@ def annotate(job: AnnotateJob, json: bool) -> None:
     folder, items = open_folder(job)
     session = Session(Path(job.state), items, folder, job.guess)
     if not json:
-        print_notes(items.notes)
+        print_notes({"notes": items.notes})
     app = make_app(session, title=items.path.name, question=job.question, token=token)
 
     def started(address: str) -> None:

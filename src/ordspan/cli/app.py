@@ -1,24 +1,31 @@
-"""How every command runs: options from its job, progress, errors. Commands import what is heavy."""
+"""How every command runs: options from its job, progress, errors, and lines and tables printed.
 
+Commands import what is heavy. Control characters are escaped in what is printed.
+"""
+
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from ordspan.cli.printing import say, tell
 from ordspan.commands import jobs
-from ordspan.wording import install_hint
+from ordspan.wording import as_text, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
+PIPED_WIDTH = 160
+"""Line width if standard output is not a terminal."""
 COMPILING = "Compiling for this processor; only the first time."
 METAVARS: dict[Any, str] = {list[str]: "NAMES", Path: "FILE", str: "TEXT", int: "N", float: "X"}
+Update = Callable[[str, float, float | None], None]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
@@ -43,13 +50,7 @@ class Command(TyperCommand):
         formatter.write(f"\n{self.epilog}\n")
 
 
-app = typer.Typer(
-    name="ordspan",
-    help="Learn ordered grades from exact labels or from ranges.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def show_version(wanted: bool) -> None:
@@ -87,7 +88,7 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
                     source = context.get_parameter_source(name)
                     if source is not None and source.name == "COMMANDLINE":
                         given[name] = value
-                        if about[name].kind in (jobs.Columns, jobs.Columns | None):
+                        if about[name].shell == list[str] and not about[name].argument:
                             given[name] = [word for text in value for word in jobs.read_list(text)]
                 run(jobs.make_job(kind, given), json)
 
@@ -118,8 +119,8 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
             work = getattr(import_module(f"ordspan.commands.{show.__name__}"), show.__name__)
             if isinstance(job, jobs.FileJob):
                 # a bar would be mixed with rows on the terminal
-                with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as bar:
-                    summary = work(job, report=bar_report(bar))
+                with progress_bar(hidden=to_stdout and sys.stdout.isatty()) as update:
+                    summary = work(job, report=partial(report_rows, update))
             else:
                 summary = work(job)
             tell(summary, json) if json else show(summary)
@@ -132,17 +133,11 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
 
 def as_parameter(about: jobs.Option) -> Parameter:
     """An option as a parameter for Typer."""
-    kind, default = about.kind, Parameter.empty if about.default is jobs.REQUIRED else about.default
-    if about.words:
-        kind = Literal[about.words]
-    elif kind in jobs.LISTS:
-        kind, default = list[str], None if default == () else default
-    elif about.read is not None:
-        kind = str
-    elif kind in jobs.PATHS:
-        kind = Path
-    bare = kind if kind in METAVARS else next(iter(get_args(kind)), None)  # without None
-    metavar = about.metavar or "|".join(about.words) or METAVARS.get(bare)
+    kind, default = (
+        about.shell,
+        Parameter.empty if about.default is jobs.REQUIRED else about.default,
+    )
+    metavar = about.metavar or "|".join(about.words) or METAVARS.get(kind)
     how: dict[str, Any] = {"help": about.help, "metavar": metavar}
     if about.argument:
         made: Any = typer.Argument(**how)
@@ -151,8 +146,8 @@ def as_parameter(about: jobs.Option) -> Parameter:
         flags = about.names if default is False else about.flags
         shown = default is not None and default is not False
         made = typer.Option(*flags, show_default=shown, **how)
-    if default is None:
-        kind = kind | None
+    if default is None or default == ():
+        kind, default = kind | None, None
     return Parameter(
         about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
     )
@@ -187,10 +182,12 @@ def with_notes(error: BaseException) -> str:
     return ". ".join(filter(None, (str(error), *getattr(error, "__notes__", ()))))
 
 
-def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
+@contextmanager
+def progress_bar(*, counted: bool = False, hidden: bool = False) -> Iterator[Update]:
     """A progress bar with the remaining time, which draws nothing without a terminal.
 
-    Long compilations are announced above it.
+    It is moved by what is being done, how much is done, and of how much. Long compilations are
+    announced above it.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -208,15 +205,67 @@ def progress_bar(*, counted: bool = False, hidden: bool = False) -> Any:
     )
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
-    return bar
+    with bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
 
 
-def bar_report(bar: Any) -> Callable[[int, float | None, float | None], None]:
-    """A callback that draws the rows done, their MAE and the share of the work."""
-    task = bar.add_task("reading", total=None)
+def report_rows(update: Update, rows: int, mae: float | None, share: float | None) -> None:
+    """Draw the rows done, their MAE and the share of the work."""
+    update(f"{rows:,} rows" + ("" if mae is None else f", MAE {mae:.3f}"), share or 0, share and 1)
 
-    def report(rows: int, mae: float | None, share: float | None) -> None:
-        text = f"{rows:,} rows" + ("" if mae is None else f", MAE {mae:.3f}")
-        bar.update(task, description=text, completed=share or 0, total=share and 1)
 
-    return report
+def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
+    """Print a line with control characters escaped; one that fails on standard error is lost."""
+    text = typer.style(as_text(line), fg=color) if color else as_text(line)
+    with suppress(OSError) if err else nullcontext():  # cannot be reported anywhere
+        typer.echo(text, err=err)
+
+
+def in_terminal(text: str) -> str:
+    """Text as it is shown, so that the widths of columns are right."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return as_text(text).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def print_table(
+    title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str
+) -> None:
+    """Print a table; columns are numbers, to the right, except those named ``left``."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=in_terminal(title) or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for head in heads:
+        justify: Any = "left" if head in left else "right"
+        table.add_column(in_terminal(head), justify=justify, overflow="fold")
+    table.show_header = any(column.header for column in table.columns)
+    for row in rows:
+        table.add_row(*map(in_terminal, row))
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    with console.capture() as printed:
+        console.print(table)
+    typer.echo(printed.get(), nl=False)
+
+
+def print_notes(summary: dict[str, Any], *, err: bool = False) -> None:
+    """Print how many bad rows were skipped, with examples, and what else a user may not expect."""
+    if skipped := summary.get("skipped"):
+        read = skipped + summary.get("read", summary["rows"])
+        share = f"{skipped:,} of {read:,} ({skipped / read:.1%})"
+        say(f"Bad rows skipped: {share}, such as:", color=typer.colors.YELLOW)
+        for example in summary["skipped_examples"]:
+            say(f"  {example}")
+    for note in summary["notes"]:
+        say(f"Note: {note}.", err=err)
+
+
+def tell(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
+    """Print a summary, for programs as JSON, for people in words."""
+    for line in [json.dumps(summary)] if as_json else lines:
+        say(line)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ordspan.cli.app import command
-from ordspan.cli.printing import tell
+from ordspan.cli.app import command, tell
 from ordspan.commands.jobs import STDOUT, ServeJob
 
 
@@ -59,14 +58,15 @@ def starting_model(job: ServeJob) -> Any:
     from ordspan.serving.engine import empty_model
     from ordspan.serving.records import check_names
 
-    if job.model is not None:
-        if job.classes or job.columns or job.text:
-            raise ValueError("give either --model, or --grades and --columns to start without one")
-        start = read_table_model(job.model)
-    elif job.classes is None and not job.columns:
+    given = [job.classes, job.columns]
+    if not any([job.model, job.text, *given]):
         return None
-    elif job.classes is None or not job.columns:
-        raise ValueError("to start without a model, give both --grades and --columns")
+    if any([job.text, *given]) if job.model else not all(given):
+        raise ValueError(
+            "to start, give either --model, or both --grades and --columns, perhaps with --text"
+        )
+    if job.model:
+        start = read_table_model(job.model)
     else:
         start = empty_model(job.classes, list(job.columns), list(job.text))
     check_names(start.recipe)

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ordspan.cli.app import command, prints, progress_bar
-from ordspan.cli.printing import print_notes, print_skipped, print_table, say, tell
+from ordspan.cli.app import command, print_notes, print_table, prints, progress_bar, say, tell
 from ordspan.commands import jobs
 from ordspan.wording import in_words, plural
 
@@ -34,7 +33,7 @@ def train(summary: dict[str, Any]) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    from ordspan.commands.evaluate import compared, shown_range
+    from ordspan.commands.evaluate import compared, shown_range, verdict
 
     ranges, classes = summary["ranges"], summary["classes"]
     passes = max(1, len(summary["mae"]))
@@ -45,27 +44,25 @@ def train(summary: dict[str, Any]) -> None:
         f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
         f"{len(classes)} grades: {in_words(classes)}."
     )
-    print_notes(summary["notes"])
-    print_skipped(summary)
-    mae, held_out, constant = summary["mae"], summary["held_out"], summary["constant"]
+    print_notes(summary)
+    mae, constant = summary["mae"], summary["constant"]
     if mae and constant:  # later passes have seen the rows
         say("Each row predicted before it was learned:")
         say("  " + compared(mae[0], constant["mae"], constant["grade"]))
     if len(mae) > 1:
         say(f"MAE of pass {len(mae)}, whose rows were seen before: {mae[-1]:.4f}.")
-    if held_out is not None:
-        best = held_out["best_constant"]["mae"]
+    if held_out := summary.get("held_out"):
         say(f"On {held_out['rows']:,} held-out rows:")
-        say("  " + compared(held_out["mae"], best["value"], best["grade"]))
-        shown = shown_range(held_out["ranges"])
+        say("  " + verdict(held_out))
+        shown = shown_range(held_out["probabilities"]["ranges"])
         say(
             f"  {100 * shown['coverage']:.0f} % ranges hold the grade of "
             f"{100 * shown['expected']:.1f} % of the rows and span {shown['mean_width']:.1f} "
             "grades on average."
         )
-    if (fitted := summary["fitted_mae"]) is not None:
+    if "fitted_mae" in summary:
         say("On the training rows:")
-        say("  " + compared(fitted, constant["mae"], constant["grade"]))
+        say("  " + compared(summary["fitted_mae"], constant["mae"], constant["grade"]))
     if (leak := summary["explained_by"]) is not None:
         say(
             f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this; is it known "
@@ -93,7 +90,7 @@ def predict(summary: dict[str, Any]) -> None:
         say(f"{text}; the column reason says why, such as:", err=True)
         for example in summary["empty_examples"]:
             say(f"  {example}", err=True)
-    print_notes(summary["notes"], err=True)
+    print_notes(summary, err=True)
     if summary["out"] != jobs.STDOUT:
         text = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
         say(f"{text}, written to {summary['out']}.", err=True)
@@ -141,8 +138,7 @@ def evaluate(summary: dict[str, Any]) -> None:
         rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
         title = "Rows by true grade (down) and predicted grade (across)"
         print_table(title, ["true", *names], rows, "true")
-    print_skipped(summary)
-    print_notes(summary["notes"])
+    print_notes(summary)
     say(verdict(summary))
     if "page" in summary:
         say(f"Written to {summary['page']}; open it in a browser.")
@@ -267,13 +263,8 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
     from ordspan.experiments.reproduce import reproduce as run
 
     begun = working_time()
-    with progress_bar(counted=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def report(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        results, summary, claims = run(job, report)
+    with progress_bar(counted=True) as update:
+        results, summary, claims = run(job, update)
     folder, counts = job.report_only or job.out, count_verdicts(claims)
     if json:
         tell({"summary": summary, "claims": counts, "out": folder}, json)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ordspan.clock import working_time
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
-from ordspan.commands.models import name_labels, open_for, read_table_model, trained_on
+from ordspan.commands.models import name_labels, notes_on, open_for, read_table_model
 from ordspan.commands.outputs import PAGE, check_output, report_full_disk
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
@@ -62,29 +62,28 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
     """
     seen: set[str] = set()
     last, n_rows = "", 0
+    fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
     for batch in reader.batches():
-        groups = batch.group
-        if n_rows and (groups is not None) != bool(starts):
+        if n_rows and (batch.group is not None) != bool(starts):
             raise FileError(
-                f"{batch.where(0)} and after: {'no' if groups is None else 'a'} qid here, unlike "
-                "before; give every line its qid, or none"
+                f"{batch.where(0)} and after: {'no' if starts else 'a'} qid here, unlike before; "
+                "give every line its qid, or none"
             )
-        names = [] if groups is None else groups.tolist()
+        names = [] if batch.group is None else batch.group.tolist()
         names = ["" if v is None or v != v else str(v).strip() for v in names]
-        fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
-        batch = reader.bad.take_from(
-            batch, {row: fault for row, name in enumerate(names) if not name}
-        )
+        faults = {row: fault for row, name in enumerate(names) if not name}
+        batch = reader.bad.take_from(batch, faults)
         for row, name in enumerate(filter(None, names)):
-            if name != last and name in seen:
+            if name == last:
+                continue
+            if name in seen:
                 raise FileError(
                     f"{batch.where(row)}: query {name!r} appears again after other queries; sort "
                     f"the rows by {reader.group}, so that the rows of a query are consecutive"
                 )
-            if name != last:
-                starts.append(n_rows + row)
-            last = name
+            starts.append(n_rows + row)
             seen.add(name)
+            last = name
         n_rows += len(batch)
         yield batch
 
@@ -104,10 +103,8 @@ def read_rows(
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
         report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
-        why = "no row to evaluate; does it contain only a header?"
-        if bad.count or reader.unlabelled:
-            why = f"no usable row; {bad.summary()}" if bad.count else "no row has a label"
-        raise FileError(f"{reader.files[0]}: {why}")
+        why = bad.summary() if bad.count else "does it contain only a header, or no label?"
+        raise FileError(f"{reader.files[0]}: no row to evaluate; {why}")
     file.flush()
     return np.memmap(file, ROW, "r"), starts
 
@@ -138,6 +135,18 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
     for name, counted in cells.items():
         columns[name] = (confusion * counted).sum(axis=1) / np.where(rows > 0, rows, np.nan)
     return pl.DataFrame(columns).fill_nan(None).to_dicts()
+
+
+def measure(model: TableModel, rows: Scores, answers: NDArray[np.int64]) -> Summary:
+    """Every measure of the model on rows, whose combinations were counted, and best constants."""
+    classes, (lower, upper, rank, counts) = model.classes_.tolist(), answers
+    best = best_probabilities(lower, upper, counts, len(classes))
+    probabilities = measure_probabilities(model.calibration, rows)
+    return {
+        "rows": rows.size,
+        **against_constants(lower, upper, rank, classes, counts),
+        "probabilities": {"best_constant": best, **probabilities},
+    }
 
 
 def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
@@ -214,37 +223,26 @@ def summarise(
 ) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
-    lower, upper, rank, counts = count_answers(model, rows)
+    lower, upper, rank, counts = answers = count_answers(model, rows)
     exact = lower == upper
     confusion = np.zeros((len(classes),) * 2, dtype=np.int64)  # true by predicted
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
-    best = best_probabilities(lower, upper, counts, len(classes))
-    probabilities = measure_probabilities(model.calibration, rows)
-    notes = [*reader.file_notes, *trained_on(model, reader.files)]
-    notes += [*model.encoder.notes(), *reader.label_notes()]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
-    if queries and (without := queries["queries_without_relevant_rows"]):
-        notes.append(
-            f"{without:,} queries have no row above the lowest grade, so every order is equally "
-            "good; they are left out of NDCG"
-        )
     return {
         "model": str(job.model),
         "files": list(reader.files),
         "labels": vars(reader.columns),
         "group": reader.group if queries else None,
-        "rows": rows.size,
         "exact_rows": int(confusion.sum()),
         "range_rows": rows.size - int(confusion.sum()),
         "unlabelled_rows": reader.unlabelled,
         "classes": classes,
         "thresholds": [t for t in model.thresholds.tolist() if np.isfinite(t)],
-        **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": {"best_constant": best, **probabilities},
+        **measure(model, rows, answers),
         "ndcg": queries,
         "by_grade": by_grade(confusion, classes),
         "confusion": confusion.tolist(),
-        "notes": notes,
+        "notes": [*notes_on(model, reader), *reader.label_notes()],
         "skipped": reader.bad.count,
         "skipped_examples": list(reader.bad.examples),
     }
@@ -261,21 +259,19 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
     measure it gains nothing from the features.
     """
-    always = f"always predicting {grade!r}"
+    always, against = f"always predicting {grade!r}", f"MAE {mae:.4f}, against {constant:.4f}"
     if constant == 0:
         return (
             f"These rows cannot tell good models from bad: {always} is never wrong on them. "
             f"The model's MAE is {mae:.4f}."
         )
-    if mae >= constant:
-        return (
-            f"The model is no better than {always}: MAE {mae:.4f}, against {constant:.4f}. By this "
-            "measure it gains nothing from the features."
-        )
     less = 100 * (1 - mae / constant)
+    if less <= 0:
+        nothing = "By this measure it gains nothing from the features."
+        return f"The model is no better than {always}: {against}. {nothing}"
     if less < 1:
-        return f"The model is hardly better than {always}: MAE {mae:.4f}, against {constant:.4f}."
-    return f"MAE {mae:.4f}, against {constant:.4f} by {always}: {less:.0f} % less."
+        return f"The model is hardly better than {always}: {against}."
+    return f"{against} by {always}: {less:.0f} % less."
 
 
 def measures(summary: Summary) -> list[tuple[str, ...]]:
@@ -288,7 +284,7 @@ def measures(summary: Summary) -> list[tuple[str, ...]]:
     over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
-        over |= dict.fromkeys(queries, f"{counted:,} queries")
+        over |= dict.fromkeys(queries, f"{counted:,} of {queries['queries']:,} queries")
     best = dict.fromkeys(MEASURES, "–")
     for name, constant in constants.items():
         if constant is not None:

@@ -19,7 +19,6 @@ from ordspan.learners import Calibration
 from ordspan.models.atomic import write_atomically
 from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Recipe
-from ordspan.wording import hint
 
 OPSET, IR_VERSION = 13, 7
 ML, ML_OPSET = "ai.onnx.ml", 2
@@ -84,44 +83,32 @@ def export(job: ExportJob) -> dict[str, Any]:
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
-    content = graph.SerializeToString()
     with report_full_disk(job.out):
-        write_atomically(path, content)
-    estimator, calibration = ranker_and_calibration(model)
+        write_atomically(path, graph.SerializeToString())
+    estimator, _ = ranker_and_calibration(model)
     return {
         "out": job.out,
         "model": job.model,
         "dtype": job.dtype,
         "features": int(estimator.n_features_in_),
-        "inputs": [one.name for one in graph.graph.input],
         "classes": estimator.classes_.tolist(),
-        "coverages": [] if calibration is None else calibration.coverages.tolist(),
-        "opset": OPSET,
-        "bytes": len(content),
     }
 
 
 def check_exportable(model: Any, path: str) -> None:
     """Raise if no standard operator can compute a model."""
-    estimator, _ = ranker_and_calibration(model)
+    estimator, problem = ranker_and_calibration(model)[0], ""
     if not hasattr(estimator, "coef_"):
+        problem = f"holds an estimator ({type(estimator).__name__}) without feature weights"
+    elif isinstance(model, TableModel):
+        if hashed := (*model.recipe.hashed, *dict(model.recipe.sentences)):
+            problem = f"hashes the words of {', '.join(hashed)}"
+        elif model.options.na:
+            problem = f"reads {', '.join(model.options.na)} as no answer"
+    if problem:
         raise ValueError(
-            f"{path} holds an estimator ({type(estimator).__name__}) without feature "
-            "weights: kernel models cannot be exported; predict with ordspan itself, or train a "
-            "linear model, such as OrdinalPA"
-        )
-    if not isinstance(model, TableModel):
-        return
-    if hashed := (*model.recipe.hashed, *dict(model.recipe.sentences)):
-        raise ValueError(
-            f"{path} hashes the words of {', '.join(hashed)}, which no standard ONNX operator "
-            "does; train without these columns, or predict with ordspan itself"
-        )
-    if model.options.na:
-        raise ValueError(
-            f"{path} reads {', '.join(model.options.na)} as no answer, which a graph cannot "
-            f"do; empty these cells and train without {hint('na=', '--na')}, or predict with "
-            "ordspan itself"
+            f"{path} {problem}, which no standard ONNX operator does; train a model without that, "
+            "or predict with ordspan itself"
         )
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import csv
 import os
 import re
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from ordspan.tables import FORMATS
 from ordspan.wording import check_choice, comma_list, hint
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     from ordspan.tables.label_columns import LabelColumns
 
 FilePath = Annotated[str, Path]
-"""Text in a job, given as text or as a path."""
-Columns = Sequence[str]
-Paths = Sequence[FilePath]
-LISTS: Any = (Columns, Columns | None, Paths)
-PATHS: Any = (FilePath, FilePath | None)
+Columns = Annotated[Sequence[str], list[str]]
+Paths = Annotated[Sequence[str], list[str]]
+Format = Annotated[str, Literal[tuple(FORMATS)]]
+"""The type in a job, and that on the command line; there, Any is text."""
 STDIN = STDOUT = "-"
 ONCE = "standard input and other pipes can be read only once"
 LABELS, ADVANCED = "Other labels", "Advanced"
@@ -54,7 +54,6 @@ class Option(NamedTuple):
     positional: bool = False  # in Python
     flags: tuple[str, ...] = ()  # on the command line; by default made from the name
     group: str | None = None  # of the help
-    words: tuple[str, ...] = ()  # the only values
     least: float | None = None
     most: float | None = None
     read: Callable[[str], Any] | None = None  # turns text into a value
@@ -63,6 +62,19 @@ class Option(NamedTuple):
     of: str = ""  # RUN, MODEL or LEARNER
     name: str = ""  # as the field is declared, like the type
     kind: Any = None
+
+    @property
+    def shell(self) -> Any:
+        """Its type on the command line, without None."""
+        kind = (
+            typing.get_args(self.kind)[0] if type(None) in typing.get_args(self.kind) else self.kind
+        )
+        return getattr(kind, "__metadata__", (str if kind is Any else kind,))[0]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The only values."""
+        return typing.get_args(self.shell) if typing.get_origin(self.shell) is Literal else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +109,7 @@ of_run = partial(advanced, of=RUN)
 
 def options_of(job: type[Job]) -> dict[str, Option]:
     """The options of a job by name: positional ones first, then by group."""
-    kinds = get_type_hints(job, include_extras=True)
+    kinds = typing.get_type_hints(job, include_extras=True)
     every: list[Option] = [
         one.metadata["option"]._replace(name=one.name, kind=kinds[one.name])
         for one in fields(job)  # type: ignore[arg-type]
@@ -123,25 +135,10 @@ def read_grades(text: str) -> list[Any]:
     from ordspan.labels.grades import read_order
 
     if text.startswith("@"):
-        try:
-            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"cannot read the grades in {text[1:]} ({error}); @FILE names a text file with one "
-                'grade per line; write a grade that begins with @ in quotes: "@home"'
-            ) from None
+        lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
         text = comma_list(line.strip() for line in lines if line.strip())
     read_list(text)  # raises if it is not one line
     return read_order(text).tolist()
-
-
-def read_delimiter(text: str) -> str:
-    r"""The delimiter; a tab can be written as tab or \\t.
-
-    >>> read_delimiter("tab"), read_delimiter(";")
-    ('\t', ';')
-    """
-    return "\t" if text in ("\\t", "tab") else text
 
 
 def read_gamma(text: str) -> str | float:
@@ -180,9 +177,7 @@ def read_interval(text: str) -> tuple[int, float]:
     rows, time, unit = match.groups("0") if match else ("0", "0", "0")
     every = (int(rows), float(time) * UNITS.get(unit, 0))
     if not any(every):
-        raise ValueError(
-            f"{text!r} is neither rows, such as 100000, nor a time, such as 30s, 5m or 1h"
-        )
+        raise ValueError(f"{text!r} is neither rows, such as 100000, nor a time: 30s, 5m or 1h")
     return every
 
 
@@ -195,7 +190,7 @@ class Job:
     def __post_init__(self) -> None:
         for name, about in options_of(type(self)).items():
             value = plain(getattr(self, name))
-            if isinstance(value, str) and about.kind in LISTS:
+            if isinstance(value, str) and about.shell == list[str]:
                 value = [value]
             if "" in (value if isinstance(value, list) else [value]):
                 raise ValueError(f"{name}: a name is empty; give a name, or leave the option out")
@@ -241,16 +236,13 @@ FILES_HELP = (
 class OpeningJob(Job):
     """How to open files."""
 
-    format: str | None = advanced(
+    format: Format | None = advanced(
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
-        words=tuple(FORMATS),
         metavar="FORMAT",
     )
-    delimiter: str | None = advanced(
-        "Field separator of CSV files; detected by default.", read=read_delimiter
-    )
-    decimal: str | None = advanced("Decimal sign of text; detected by default.", words=(".", ","))
+    delimiter: str | None = advanced("Field separator of CSV files; detected by default.")
+    decimal: Literal[".", ","] | None = advanced("Decimal sign of text; detected by default.")
     encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
     na: Any = advanced(
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
@@ -309,10 +301,8 @@ class LabelledJob(FileJob):
         (),
         group=LABELS,
     )
-    on_bad_row: str = advanced(
-        "raise: stop at the first bad row; skip: skip bad rows and count them.",
-        "raise",
-        words=("raise", "skip"),
+    on_bad_row: Literal["raise", "skip"] = advanced(
+        "raise: stop at the first bad row; skip: skip bad rows and count them.", "raise"
     )
     allow_skipped: float = advanced(
         "With --on-bad-row skip: the largest share of bad rows to accept.", 0.2, least=0, most=1
@@ -361,19 +351,17 @@ class TrainJob(LabelledJob):
         "Hash text into 2^this many features; sentences into at least 2^16.", 12, least=1, most=24
     )
     standardise: bool = of_model("Scale numbers to zero mean and unit standard deviation.", True)
-    missing: str = of_model(
+    missing: Literal["mean", "error"] = of_model(
         "Missing numbers. mean: fill in the mean and add a feature; error: treat as a bad row.",
         "mean",
-        words=("mean", "error"),
     )
-    learner: str = option(
+    learner: Literal["pa", "kernel", "svm"] = option(
         "pa: linear, any size; kernel: non-linear, with a budget of support vectors; svm: the "
         "linear optimum, for data that fits in memory.",
         "pa",
-        words=("pa", "kernel", "svm"),
         of=MODEL,
     )
-    variant: str | None = of_learner("(pa, kernel) Default PA-I.", words=("PA", "PA-I", "PA-II"))
+    variant: Literal["PA", "PA-I", "PA-II"] | None = of_learner("(pa, kernel) Default PA-I.")
     C: float | None = of_learner(
         "Aggressiveness: how far one row may move the model; default 0.1, kernel 1.",
         flags=("--C", "-C"),
@@ -385,16 +373,14 @@ class TrainJob(LabelledJob):
         "(pa) Let thresholds move as far as scores (default), or as in the paper, which learns "
         "slowly from many features."
     )
-    kernel: str | None = of_learner(
-        "(kernel) Default rbf.", words=("rbf", "linear", "poly", "sigmoid")
-    )
-    gamma: float | str | None = of_learner(
+    kernel: Literal["rbf", "linear", "poly", "sigmoid"] | None = of_learner("(kernel) Default rbf.")
+    gamma: Any = of_learner(
         "(kernel) distance (default), scale, auto or a number.", read=read_gamma
     )
     degree: float | None = of_learner("(kernel) Degree of poly; default 3.")
     coef0: float | None = of_learner("(kernel) Constant of poly and sigmoid; default 0.")
     budget: int | None = of_learner("(kernel) Most support vectors to keep; default 500.", least=1)
-    loss: str | None = of_learner("(svm) Default squared_hinge.", words=("hinge", "squared_hinge"))
+    loss: Literal["hinge", "squared_hinge"] | None = of_learner("(svm) Default squared_hinge.")
     tol: float | None = of_learner("(svm) Relative duality gap; default 0.001.")
     max_iter: int | None = of_learner("(svm) Most sweeps over the rows; default 1000.", least=1)
     passes: int | None = option(
@@ -447,8 +433,6 @@ class TrainJob(LabelledJob):
                 f"give only one of {hint('classes=', '--grades')}, brackets= and edges= "
                 f"(--brackets, --edges), and {hint('cut=', '--cut')}"
             )
-        if self.parts == 1:
-            raise ValueError("cut takes at least 2 parts, or values to cut at, such as 3.4,3.8")
         edges = self.cut if self.edges is None else self.edges
         if edges is None or self.parts:
             return self.classes
@@ -512,10 +496,8 @@ class PredictJob(FileJob):
     )
     proba: bool = option("Also write the probability of every grade.", False)
     overwrite: bool = option("Replace an earlier prediction.", False)
-    on_bad_row: str = option(
-        "empty: write the reason instead of a grade; raise: stop at the first bad row.",
-        "empty",
-        words=("empty", "raise"),
+    on_bad_row: Literal["empty", "raise"] = option(
+        "empty: write the reason instead of a grade; raise: stop at the first bad row.", "empty"
     )
 
 
@@ -537,10 +519,8 @@ class ExportJob(Job):
 
     model: FilePath = argument("A model file.", metavar="MODEL")
     out: FilePath = argument("The graph to write.", metavar="OUT.onnx")
-    dtype: str = option(
-        "Type of the input, score and probabilities; float64 inside.",
-        "float32",
-        words=("float32", "float64"),
+    dtype: Literal["float32", "float64"] = option(
+        "Type of the input, score and probabilities; float64 inside.", "float32"
     )
     overwrite: bool = option("Replace an earlier graph.", False)
 
@@ -606,11 +586,10 @@ class AnnotateJob(OpeningJob, ServerJob):
     hide: Columns = option("Columns to neither show nor learn from.", ())
     text: Columns = option("Columns to treat as text even if they look like numbers.", ())
     question: str = option("The question shown with each item.", "Which grade fits?")
-    guess: str = option(
+    guess: Literal["half", "show", "hide"] = option(
         "Show the model's guess for a random half of the items, so that its influence on the "
         "answers can be measured (half), for all (show) or for none (hide).",
         "half",
-        words=("half", "show", "hide"),
     )
     open: bool | None = option("Open the page in a browser; by default if run in a terminal.")
 
@@ -635,8 +614,8 @@ class ReproduceJob(Job):
     trials: int = option("Trials of each run.", 7000, least=1)
     seed: int = option("Random seed.", 0, least=0)
     average: bool = option("Also draw averaged PA, PA-I and PA-II.", False)
-    solver: str = option(
-        "sca also draws the search printed in the paper.", "exact", words=("exact", "sca")
+    solver: Literal["exact", "sca"] = option(
+        "sca also draws the search printed in the paper.", "exact"
     )
     out: FilePath = option("Folder for the results.", "ordspan-results", metavar="FOLDER")
     data_dir: FilePath | None = option(

@@ -1,7 +1,6 @@
 """Model files: read, not lost by accident, continued; and data files opened for a model."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8
-from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.reading import RowReader, check_index_base
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
@@ -24,7 +22,6 @@ from ordspan.wording import hint
 
 RETRAIN = "train a model that includes it"
 RESUME = hint("resume=True", "--resume")
-FIXED = "svmlight rows start with their grade, perhaps followed by a qid"
 
 
 def read_model(path: str | Path) -> tuple[Header, Any]:
@@ -35,9 +32,7 @@ def read_model(path: str | Path) -> tuple[Header, Any]:
     path : path
         A file written by `ordspan.save` or by ``ordspan train``, or a checkpoint of it.
     """
-    if Path(path).is_dir():
-        raise FileError(f"{path} is a folder; give the name of a model file")
-    if not Path(path).exists():
+    if Path(path).is_dir() or not Path(path).exists():
         raise FileError(f"{path}: no such model file; ordspan train writes one")
     return from_bytes(Path(path).read_bytes(), str(path))
 
@@ -92,33 +87,26 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
 
 def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:
     """Read labels and queries from the columns named; by default, labels as in training."""
-    given, first = job.label_columns, reader.open(reader.files[0])
-    if first.sparse:
+    given, path = job.label_columns, reader.files[0]
+    if is_svmlight(path, reader.options):
         if {*given.names(), group} - {None, LABEL, GROUP}:
-            raise ValueError(f"{first.path}: {FIXED}; leave out the columns of labels and queries")
-        reader.columns, reader.group = LabelColumns(LABEL), GROUP
+            raise ValueError(
+                f"{path}: svmlight rows start with their grade, perhaps followed by a qid; leave "
+                "out the columns of labels and queries"
+            )
+        reader.columns, reader.group = replace(given, label=LABEL), GROUP
         return
     if given.names():
         reader.columns = given
+    elif not reader.columns.names():
+        ends = hint("lower= and upper=", "--lower and --upper")
+        raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
     elif not reader.recipe.n_sparse:
         name = hint("label=", "--label COLUMN")
         why = f", which held the label in training (name it here with {name}, or the two columns "
-        check_columns(first.path, first.names, reader.columns.names(), why + "of ranges)")
-    if group is not None and not reader.recipe.n_sparse:
-        check_columns(first.path, first.names, [group])
+        names = reader.open(path).names
+        check_columns(path, names, reader.columns.names(), why + "of ranges)")
     reader.group = group
-
-
-def labels_to_learn(job: TrainJob) -> LabelColumns:
-    """The columns of the labels of a training that does not continue a model."""
-    columns, files = job.label_columns, expand(job.files)
-    if is_svmlight(files[0], job.options):
-        if columns.names() not in ([], [LABEL]):
-            raise ValueError(f"{files[0]}: {FIXED}; leave out --label")
-    elif not columns.names():
-        ends = hint("lower= and upper=", "--lower and --upper")
-        raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
-    return columns
 
 
 def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}") -> LabelReader:
@@ -126,18 +114,19 @@ def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}
     return LabelReader(classes, owner="the model's ", remedy=remedy)
 
 
-def trained_on(model: TableModel, files: Sequence[str]) -> list[str]:
-    """A note if some of the files are those the model was trained on, whatever their names."""
+def notes_on(model: TableModel, reader: RowReader) -> list[str]:
+    """How files are written and whether the model was trained on them, whatever their names."""
     known = {(size, digest) for _, size, digest in model.training.get("identities", ())}
-    found = [identity(path) for path in files if known and path != STDIN]
+    found = [identity(path) for path in reader.files if known and path != STDIN]
     names = [file.name for file in found if (file.size, file.digest) in known]
-    if not names:
-        return []
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return [
-        f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it has "
-        "not learned"
-    ]
+    notes = [*reader.file_notes, *model.encoder.notes()]
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        notes.append(
+            f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it "
+            "has not learned"
+        )
+    return notes
 
 
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
@@ -150,24 +139,15 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     check_output(checkpoint, (), MODEL, overwrite=True)
     own = checkpoint.exists() and start.exists() and checkpoint.samefile(start)
     if own and not job.is_pipe:
-        raise FileError(
-            f"{checkpoint} would be replaced by the checkpoints of this training; choose another "
-            "output path"
-        )
-    if job.overwrite or job.resume:
-        return own
-    if checkpoint.exists() and not own:
+        raise FileError(f"{checkpoint} would be replaced by this training; choose another path")
+    if checkpoint.exists() and not (own or job.overwrite or job.resume):
         others = f"{start_hint(checkpoint)} and another output path"
         ways = start_hint(checkpoint) if job.is_pipe else f"{RESUME}, or for other rows {others},"
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
             "starts over"
         )
-    if path.exists():
-        raise FileError(
-            f"{path} already exists: {OVERWRITE} replaces it, {start_hint(path)} and another "
-            "output path continues training it"
-        )
+    check_output(path, (), MODEL, job.overwrite or job.resume)
     return own
 
 

@@ -1,7 +1,6 @@
 """Write tables in chunks as CSV, Parquet, JSON lines or Excel; files appear atomically."""
 
 import errno
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,16 +32,18 @@ GRAPH = ("a graph", b"\x12\x07ordspan")  # the name of the producer
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
-def csv_text(tables: Tables) -> Iterator[str]:
-    """Comma separated values, chunk by chunk, with a header; cells are quoted if needed."""
-    for number, table in enumerate(refuse_lists(tables, "CSV")):
-        yield table.write_csv(include_header=number == 0)
-
-
 def write_csv(file: IO[bytes], tables: Tables) -> None:
-    """Write comma separated values."""
-    for text in csv_text(tables):
-        file.write(text.encode())
+    """Write comma separated values with a header; on a terminal, control characters are escaped."""
+    for number, table in enumerate(tables):
+        for column in table:
+            if column.dtype.is_nested():
+                raise ValueError(
+                    f"column {column.name!r} holds {column.dtype}, which CSV cannot represent; "
+                    "leave it out, or write .parquet or .jsonl"
+                )
+        text = table.write_csv(include_header=number == 0)
+        file.write((as_text(text) if file.isatty() else text).encode())
+        file.flush()  # rows of a pipe are answered as they arrive
 
 
 def write_json(file: IO[bytes], tables: Tables) -> None:
@@ -70,17 +71,15 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
     with TemporaryDirectory() as folder:
         book = Workbook(file, AS_TEXT | {"tmpdir": folder})
         book.set_properties({"created": datetime(1980, 1, 1)})  # the same rows give the same bytes
-        sheet, n_rows = book.add_worksheet(), 0
-        for table in refuse_lists(tables, "Excel"):
-            if n_rows + table.height >= MAX_SHEET_ROWS:
+        sheet, rows = book.add_worksheet(), iter(tables)
+        first = next(rows)
+        cells = chain.from_iterable(table.iter_rows() for table in chain([first], rows))
+        for number, row in enumerate(chain([first.columns], cells)):
+            if number == MAX_SHEET_ROWS:
                 raise FileError(
                     f"an Excel sheet has at most {MAX_SHEET_ROWS:,} rows; write .csv or .parquet"
                 )
-            if not n_rows:
-                sheet.write_row(0, 0, table.columns)
-            for cells in table.iter_rows():
-                n_rows += 1
-                sheet.write_row(n_rows, 0, map(excel_cell, cells))
+            sheet.write_row(number, 0, map(excel_cell, row))
         try:
             book.close()
         except FileCreateError as error:
@@ -88,7 +87,7 @@ def write_excel(file: IO[bytes], tables: Tables) -> None:
 
 
 def excel_cell(value: Any) -> Any:
-    """A value as Excel can hold it: long whole numbers, NaN and dates as text.
+    """A value as Excel can hold it: long whole numbers, NaN, dates and lists as text.
 
     >>> excel_cell(0.5), excel_cell(12345678901234567890), excel_cell(float("nan"))
     (0.5, '12345678901234567890', 'nan')
@@ -104,18 +103,6 @@ def excel_cell(value: Any) -> Any:
             "write .csv or .parquet"
         )
     return text
-
-
-def refuse_lists(tables: Tables, format: str) -> Iterator[pl.DataFrame]:
-    """The tables, unless a column holds lists or records."""
-    for table in tables:
-        for column in table:
-            if column.dtype.is_nested():
-                raise ValueError(
-                    f"column {column.name!r} holds {column.dtype}, which {format} cannot "
-                    "represent; leave it out, or write .parquet or .jsonl"
-                )
-        yield table
 
 
 WRITERS = {".csv": write_csv, ".parquet": write_parquet, ".jsonl": write_json, ".xlsx": write_excel}
@@ -140,11 +127,8 @@ def write_tables(
         Whether a file may be replaced.
     """
     if out == STDOUT:
-        on_terminal = sys.stdout.isatty()
         with report_full_disk("standard output"):
-            for text in csv_text(tables):
-                sys.stdout.buffer.write((as_text(text) if on_terminal else text).encode())
-                sys.stdout.buffer.flush()  # rows of a pipe are answered as they arrive
+            write_csv(sys.stdout.buffer, tables)
         return
     path = check_output(out, inputs, ("a table", columns), overwrite, WRITERS)
     with report_full_disk(out), opened_atomically(path) as file:
@@ -177,15 +161,11 @@ def check_output(
     if endings and path.suffix.lower() not in endings:
         choices = " or ".join(endings)
         raise FileError(f"{out}: unknown file extension {path.suffix!r}; choose {choices}")
-    if not Path(os.path.realpath(path)).parent.is_dir():
-        raise FileError(f"{path.parent}: no such folder; create it first, or choose another")
-    if os.path.isdir(path):  # False if its name is too long, which is told below
-        raise FileError(f"{path} is a folder; give the name of a file")
     check_can_write(path)
     if not path.exists():
         return path
     if not path.is_file():
-        raise FileError(f"{path} is not a regular file; give the name of a file")
+        raise FileError(f"{path} is a folder, pipe or device; give the name of a file")
     if any(Path(name).exists() and path.samefile(name) for name in inputs):
         raise FileError(f"{path} is an input of this command; write to another file")
     if not is_ours(path, kind[1]):

@@ -8,22 +8,17 @@ import polars as pl
 
 from ordspan.clock import working_time
 from ordspan.commands.jobs import PredictJob, Report, no_report
-from ordspan.commands.models import open_for, read_table_model, trained_on
+from ordspan.commands.models import notes_on, open_for, read_table_model
 from ordspan.commands.outputs import write_tables
 from ordspan.commands.stopping import stoppable
 from ordspan.labels.amounts import range_ends
 from ordspan.models.table import Answer, TableModel, scored
-from ordspan.tables.files import check_columns
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import KEEP, REFUSE, Batch, FileError
-from ordspan.wording import hint
 
 ADDED = ("prediction", "rank", "score", "margin")
-"""Columns of a prediction, before a range, probabilities and the reason."""
-RANGE, REASON = ("lower", "upper"), "reason"
-PLACE = ("file", "row")
-"""Columns with the location of a row."""
+REASON = "reason"
+"""Columns of a prediction, before a range and probabilities, and the last one."""
 
 
 def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
@@ -62,17 +57,20 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
     [['id', 'prediction', 'rank'], ['x', 'high', '2'], ['y', 'low', '1']]
     """
     model = read_table_model(job.model)
-    names = predicted_columns(job, model)
     with stoppable(job) as (stop, pipe):
         with stop.at_any_moment():
-            reader = make_reader(job, model, pipe)
+            policy = REFUSE if job.on_bad_row == "raise" else KEEP
+            reader = open_for(model, job, policy, pipe)
+            reader.open(reader.files[0]).patient = False  # answer rows of a pipe as they arrive
+            reader.columns, reader.grades = LabelColumns(), None  # labels are not read
+            reader.keep = tuple(dict.fromkeys(job.keep))
         begun, rows = working_time(), 0
 
         def tables() -> Iterator[pl.DataFrame]:
             nonlocal rows
             schema = None
             for batch, answer in stop.between(scored(model, reader.batches(), job.coverage)):
-                table = answers(job, model, names, batch, answer)
+                table = answers(job, model, batch, answer)
                 if table.schema != (schema := schema or table.schema):
                     raise FileError(
                         f"{batch.path}: a kept column has another type than in the files before; "
@@ -88,70 +86,42 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
 
         inputs = [job.model, *reader.files]
         write_tables(job.out, tables(), ADDED, inputs, overwrite=job.overwrite)
-    notes = [*reader.file_notes, *trained_on(model, reader.files)]
-    notes += model.encoder.notes()
     return {
         "out": job.out,
         "model": job.model,
         "rows": rows,
         "empty": reader.bad.count,
         "empty_examples": reader.bad.examples,
-        "notes": notes,
+        "notes": notes_on(model, reader),
         "seconds": round(working_time() - begun, 3),
     }
 
 
-def predicted_columns(job: PredictJob, model: TableModel) -> list[str]:
-    """Names of the predicted columns; raises if the model has none such, or a kept one clashes."""
-    names = [*ADDED]
-    if job.coverage is not None:
-        model.calibration.level(job.coverage)
-        names += RANGE
-    if job.proba:
-        names += [f"P({grade})" for grade in model.classes_.tolist()]
-    taken = {*names, REASON, *(PLACE if job.where else ())}
-    if clash := [name for name in job.keep if name in taken]:
-        raise ValueError(
-            f"cannot keep the column {clash[0]!r}: predictions have a column of that name; "
-            "rename it in the file, or join it afterwards"
-        )
-    return names
-
-
-def make_reader(job: PredictJob, model: TableModel, pipe: Any) -> RowReader:
-    """A reader of the rows to predict, which has all columns that the model and ``keep`` need."""
-    reader = open_for(model, job, REFUSE if job.on_bad_row == "raise" else KEEP, pipe)
-    first, keep = reader.open(reader.files[0]), hint("keep=", "--keep")
-    first.patient = False  # predict rows of a pipe as they arrive
-    needed = () if model.recipe.n_sparse else model.recipe.columns
-    check_columns(first.path, first.names, needed, f", which the model {job.model} needs")
-    check_columns(first.path, first.names, job.keep, f", which {keep} asks for")
-    reader.columns, reader.grades = LabelColumns(), None  # labels are not read
-    reader.keep = tuple(dict.fromkeys(job.keep))
-    return reader
-
-
-def answers(
-    job: PredictJob, model: TableModel, names: list[str], batch: Batch, answer: Answer
-) -> pl.DataFrame:
+def answers(job: PredictJob, model: TableModel, batch: Batch, answer: Answer) -> pl.DataFrame:
     """The kept columns and the predictions."""
-    for name in job.keep:
-        if name not in batch.table.columns:
-            raise FileError(f"{batch.where(0)}: the rows from here on have no {name!r} to keep")
     place: dict[str, Any] = {}
     if job.where:
         path = os.fsencode(batch.path).decode(errors="backslashreplace")  # may not be UTF-8
-        place = dict(zip(PLACE, (pl.repeat(path, len(batch), eager=True), batch.rows), strict=True))
+        place = {"file": pl.repeat(path, len(batch), eager=True), "row": batch.rows}
     grades, rank = model.classes_.tolist(), answer.rank
-    columns = [pl.Series(grades)[rank - 1], rank, answer.score, answer.margin]
+    columns = (pl.Series(grades)[rank - 1], rank, answer.score, answer.margin)
+    predicted: dict[str, Any] = dict(zip(ADDED, columns, strict=True))
     if answer.low is not None and answer.high is not None:
-        ends = zip(range_ends(grades), (answer.low, answer.high), strict=True)
-        columns += [pl.Series(edges)[ranks - 1] for edges, ranks in ends]
+        lower, upper = map(pl.Series, range_ends(grades))
+        predicted |= {"lower": lower[answer.low - 1], "upper": upper[answer.high - 1]}
     if job.proba:
-        columns += [*model.calibration.probabilities(answer.score).T]
+        chances = model.calibration.probabilities(answer.score).T
+        predicted |= {f"P({grade})": chance for grade, chance in zip(grades, chances, strict=True)}
     kept = {column.name: column for column in batch.kept}
+    for name in job.keep:
+        if name not in kept:
+            raise FileError(f"{batch.where(0)}: the rows from here on have no {name!r} to keep")
+        if name in {*place, *predicted, REASON}:
+            raise ValueError(
+                f"cannot keep the column {name!r}: predictions have a column of that name; rename "
+                "it in the file, or join it afterwards"
+            )
     reasons = pl.Series([batch.faults.get(row) for row in range(len(batch))], dtype=pl.String())
-    predicted = dict(zip(names, columns, strict=True))
     table = pl.DataFrame(place | kept | predicted | {REASON: reasons})
     good = pl.col(REASON).is_null()
-    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in names)
+    return table.with_columns(pl.when(good).then(pl.col(name)).alias(name) for name in predicted)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from textwrap import fill
@@ -38,10 +37,6 @@ def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
         @report_missing()
         def function(*args: Any, **given: Any) -> Any:
             given = {aliases.get(name, name): value for name, value in given.items()}
-            for name in given.keys() - about.keys():
-                close = get_close_matches(name, about, n=1)
-                meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(about)}"
-                raise TypeError(f"{run.__name__}() has no setting {name}=; {meant}")
             return run(jobs.make_job(kind, plain.bind(*args, **given).arguments))
 
         words = "\n".join(map(described, about.values()))

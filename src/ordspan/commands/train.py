@@ -23,7 +23,7 @@ from ordspan.core.state import Ranks
 from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
-from ordspan.metrics.ranks import against_constants, count_labels, nearest_constant
+from ordspan.metrics.ranks import count_labels, nearest_constant
 from ordspan.models.atomic import sole_writer, write_atomically
 from ordspan.models.file import ENDING, Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
@@ -48,8 +48,6 @@ START_OVER = (
     f"use the same settings and files, or start over with {OVERWRITE} and without {models.RESUME}"
 )
 """What to do if a checkpoint belongs to another training."""
-TOLD = ("mae", "constant", "held_out", "fitted_mae", "left_out", "skipped")
-"""What the summary repeats of the record of a training."""
 SAMPLE_ROWS = 2000
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
@@ -74,12 +72,11 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     check_output(path, expand(job.files), MODEL, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
-        if job.dask is not None:
-            from ordspan.commands.train_dask import train_on_dask
-
-            with stop.at_any_moment():
-                return train_on_dask(job, report)
         with stop.at_any_moment():
+            if job.dask is not None:
+                from ordspan.commands.train_dask import train_on_dask
+
+                return train_on_dask(job, report)
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
@@ -238,9 +235,10 @@ class Run:
             self.base, self.reader = models.open_continued(job, pipe)
         else:
             choice = ColumnChoice(**{name: vars(job)[name] for name in ColumnChoice._fields})
-            labels, bad = models.labels_to_learn(job), BadRows(job.on_bad_row)
-            reader = RowReader(expand(job.files), job.options, labels, bad, pipe=pipe)
-            self.reader = reader.find_columns(choice, job.grades)
+            files, bad = expand(job.files), BadRows(job.on_bad_row)
+            self.reader = RowReader(files, job.options, job.label_columns, bad, pipe=pipe)
+            models.name_labels(self.reader, job)
+            self.reader.find_columns(choice, job.grades)
         assert self.reader.grades is not None
         self.classes = self.reader.grades.classes
         self.kind = ESTIMATORS[job.learner] if self.base is None else self.base.kind
@@ -268,8 +266,15 @@ class Run:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
         if self.job.resume:
             self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
-            self.check_resumed()
-            self.model.encoder, self.model.training = self.reader.encoder, {}
+            model, grades = self.model, self.classes.tolist()
+            then = [model.kind, model.recipe, model.classes_.tolist()]
+            counted = [*then, np.shape(self.progress.labels)]
+            if counted != [self.kind, self.reader.recipe, grades, (3, len(grades))]:
+                raise ModelFileError(
+                    f"{self.checkpoint.path} has a different learner, different columns or "
+                    f"different grades; {START_OVER}"
+                )
+            model.encoder, model.training = self.reader.encoder, {}
             self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         if self.staged:
             self.stage(stop)
@@ -287,17 +292,6 @@ class Run:
                 f"{hint('start=', '--from MODEL')} and another output path"
             )
         return found
-
-    def check_resumed(self) -> None:
-        """Refuse the checkpoint of another training."""
-        model, classes = self.model, self.classes.tolist()
-        then = (model.kind, model.recipe, model.classes_.tolist())
-        labels = np.shape(self.progress.labels)
-        if then != (self.kind, self.reader.recipe, classes) or labels != (3, len(classes)):
-            raise ModelFileError(
-                f"{self.checkpoint.path} has a different learner, different columns or different "
-                f"grades; {START_OVER}"
-            )
 
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
@@ -362,8 +356,7 @@ class Run:
             if job.hold_out and not 0 < n_test < drawn.size:
                 raise FileError(
                     f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
-                    "leaves none to learn or none to evaluate; hold out another share, or give "
-                    "more rows"
+                    "leaves none to learn or none to evaluate; hold out another share"
                 )
         except BaseException:
             self.staging.remove()
@@ -435,24 +428,16 @@ class Run:
 
     def measure_held_out(self) -> None:
         """Measure the model on the held-out rows, if there are any."""
-        from ordspan.commands.evaluate import ROW, measure_probabilities
+        from ordspan.commands.evaluate import ROW, count_answers, measure
 
         if not self.job.hold_out:
             return
-        model, rows = self.model, np.empty(self.test_rows.size, dtype=ROW)
+        rows = np.empty(self.test_rows.size, dtype=ROW)
         for begin in range(0, rows.size, ROWS_AT_ONCE):
             some = slice(begin, begin + ROWS_AT_ONCE)
             X, rows["lower"][some], rows["upper"][some] = self.staging.take(self.test_rows[some])
-            rows["score"][some] = model.learner.latent(X)
-        lower, upper = rows["lower"].astype(int), rows["upper"].astype(int)
-        rank, classes = model.calibration.predict(rows["score"]), self.classes.tolist()
-        found = measure_probabilities(model.calibration, rows)
-        model.training["held_out"] = {
-            "rows": rank.size,
-            **against_constants(lower, upper, rank, classes),
-            "rps": found["rps"],
-            "ranges": found["ranges"],
-        }
+            rows["score"][some] = self.model.learner.latent(X)
+        self.model.training["held_out"] = measure(self.model, rows, count_answers(self.model, rows))
 
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
@@ -487,21 +472,16 @@ class Run:
         return replace(self.model, training=training)
 
     def summary(self) -> dict[str, Any]:
-        """What was learned, and how well, in plain values for JSON."""
-        recipe, model, learned = self.reader.recipe, self.trained(), self.progress.learned
+        """The record of the training, and what else is told of it, in plain values for JSON."""
+        model, learned = self.trained(), self.progress.learned
         n_labels, _, n_exact = map(sum, self.progress.labels)  # of one pass
-        return {
+        return model.training | {
             "model": str(self.out),
-            "estimator": model.kind,
             "rows": learned,
             "ranges": round((n_labels - n_exact) * learned / max(1, n_labels)),
-            "passes": self.passes,
-            "features": recipe.n_features,
-            "words": list(recipe.texts),
+            "features": model.recipe.n_features,
             "classes": self.classes.tolist(),
-            "thresholds": model.learner.thresholds.tolist(),
             "updates": model.learner.n_updates,
-            **{name: model.training.get(name) for name in TOLD},
             "explained_by": None if self.sample is None else sole_column(model, *self.sample),
             "shuffled": self.shuffle,
             "notes": self.all_notes(),
