@@ -193,7 +193,14 @@ def test_ranges_of_whole_grades_are_not_taken_for_amounts(n_grades, widest, tmp_
 
 @pytest.mark.parametrize(
     "words",
-    ["--edges 1k --grades a,b", "--cut 5 --brackets", "--edges cheap", "--cut 1", "--ratings size"],
+    [
+        "--edges 1k --grades a,b",
+        "--brackets --grades a,b",
+        "--cut 5 --brackets",
+        "--edges cheap",
+        "--cut 1",
+        "--ratings size",
+    ],
 )
 def test_options_that_contradict_each_other_are_refused(words, written, tmp_path):
     refused(tmp_path, written, "--label", "income", *words.split())
@@ -271,7 +278,7 @@ FIVE_BANDS = ["under 25k", "25k to 50k", "50k to 100k", "100k to 150k", "150k or
 FOUR_BANDS = ["under 40k", "40k to 75k", "75k to 125k", "125k or more"]
 TEN = ["10k", "25k", "50k", "75k", "100k", "125k", "150k", "175k", "200k"]
 TEN_BANDS = ["under 10k", *(f"{a} to {b}" for a, b in pairwise(TEN)), "200k or more"]
-NO_ANSWER = ("--na", "Prefer not to answer,-")
+NO_ANSWER = ("--na", "Prefer not to answer", "--na", "-")
 SURVEYS = {
     "comma-survey": (836, "Household Income", FIVE_BANDS),
     "flying-etiquette": (826, "Household Income", FIVE_BANDS),

@@ -205,6 +205,7 @@ def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
         constant = training["constant"]
         told |= {
             "trained from": training["settings"]["files"],
+            "codes for no answer": training["settings"]["na"],
             "continued from": training.get("from"),
             "rows learned": training["rows"],
             "bad rows skipped": training["skipped"],
@@ -243,8 +244,8 @@ def print_weights(about: dict[str, Any]) -> None:
     heads = ["feature", *heads, *(("mean", "spread") if scaled else ())]
     print_table("Largest weights", heads, lines, "feature")
     count = f"{len(rows):,} of {about['features']:,} features"
-    unit = "standard deviation" if scaled else "unit"
-    say(f"{count}; a weight is the change in score per {unit} of the feature.")
+    unit = "standard deviation of a number, or by a word" if scaled else "unit of the feature"
+    say(f"{count}; a weight is the change in score per {unit}.")
 
 
 @command(

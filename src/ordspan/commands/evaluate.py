@@ -231,7 +231,7 @@ def summarise(
     return {
         "model": str(job.model),
         "files": list(reader.files),
-        "labels": vars(reader.columns),
+        "labels": {name: value for name, value in vars(reader.columns).items() if value},
         "group": reader.group if queries else None,
         "exact_rows": int(confusion.sum()),
         "range_rows": rows.size - int(confusion.sum()),

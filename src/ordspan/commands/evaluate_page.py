@@ -154,7 +154,11 @@ def cards(summary: evaluate.Summary) -> Iterator[str]:
     shown = evaluate.shown_range(summary["probabilities"]["ranges"])
     level, n_classes = f"{100 * shown['coverage']:g} %", len(summary["classes"])
     wide = f"{shown['mean_width']:.2f} of {n_classes} grades wide on average"
-    meaning = f"rows whose {level} range contains the true grade; ranges are {wide}"
+    known = ""
+    if summary["range_rows"]:
+        ends = (evaluate.percent(shown[name]) for name in ("contains", "meets"))
+        known = f" (by the model's own estimate; the labels show {' to '.join(ends)})"
+    meaning = f"rows whose {level} range contains the true grade{known}; ranges are {wide}"
     over = f"{summary['rows']:,} rows"
     rows.append((f"coverage at {level}", evaluate.percent(shown["expected"]), "–", over, meaning))
     for row in rows:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FilePath = Annotated[str, Path]
 Columns = Annotated[Sequence[str], list[str]]
+Codes = Annotated[Any, list[str]]
 Paths = Annotated[Sequence[str], list[str]]
 Format = Annotated[str, Literal[tuple(FORMATS)]]
 """The type in a job, and that on the command line; there, Any is text."""
@@ -244,10 +245,9 @@ class OpeningJob(Job):
     delimiter: str | None = advanced("Field separator of CSV files; detected by default.")
     decimal: Literal[".", ","] | None = advanced("Decimal sign of text; detected by default.")
     encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
-    na: Any = advanced(
+    na: Codes = advanced(
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
         (),
-        read=read_list,
         metavar="CODES",
     )
     sheet: str | None = advanced("Sheet of an Excel workbook; by default, the only one.")
@@ -427,8 +427,8 @@ class TrainJob(LabelledJob):
     @property
     def grades(self) -> Any:
         """The grades, given or the bands between given edges; None if they are to be found."""
-        n_ways = sum(way is not None for way in (self.classes, self.edges, self.cut))
-        if n_ways > 1 or (self.brackets and self.cut is not None):
+        ways = (self.classes, self.cut, self.edges)
+        if sum(way is not None for way in ways) > 1 or (self.brackets and ways[:2] != (None, None)):
             raise ValueError(
                 f"give only one of {hint('classes=', '--grades')}, brackets= and edges= "
                 f"(--brackets, --edges), and {hint('cut=', '--cut')}"

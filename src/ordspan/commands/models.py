@@ -61,7 +61,7 @@ def read_table_model(path: str | Path) -> TableModel:
 def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowReader:
     """A reader of the files of a job on a model.
 
-    Codes for no answer, the sheet and the row of its header are those of the training, and so is
+    Codes for no answer, the sheet and the row of the header are those of the training, and so is
     the encoding, unless a file is UTF-8; how a file is written is given or found again.
     """
     files, then, given, recipe = expand(job.files), model.options, job.options, model.recipe
