@@ -75,16 +75,20 @@ BAD = [
     ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', "not a JSON object"),
     ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "not a JSON object .* surrogate"),
     ("txt", b"x 1:1", "the grade 'x' is not a number"),
-    ("txt", b"1 2:1 1:1", "index 1 in '1:1' is not above 2 here, and at most 3"),
-    ("txt", b"1 2:1 2:1", "index 2 in '2:1' is not above 2 here"),
-    ("txt", b"1 0:1", "index 0 in '0:1' is not above 0 .*; give zero_based=True"),
+    (
+        "txt",
+        b"1 2:1 1:1",
+        "'1:1' is not of the form index:value, with indices that rise from 1 to at most 3",
+    ),
+    ("txt", b"1 2:1 2:1", "'2:1' is not of the form index:value, with indices that rise"),
+    ("txt", b"1 0:1", "'0:1' is not of the form .* from 1 to at most 3; give zero_based=True"),
     ("txt", b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
     ("txt", b"9 qid:1 1:1", "grade '9' is not among"),
-    ("txt", b"1 9:1", "index 9 in '9:1' is not above 0 here, and at most 3"),
+    ("txt", b"1 9:1", "'9:1' is not of the form index:value, .* to at most 3"),
     ("txt", b"1 qid:99999999999999999999 1:1", "'qid:9+' is not of the form"),
     ("txt", b"1 qid:3 qid:4 1:2", "'qid:4' is not of the form"),
     ("txt", b"1qid:3 1:2", "the grade '1qid:3' is not a number"),
-    ("txt", b"1 qid:1 9999999999:1", "is not above 0 here, and at most 3"),
+    ("txt", b"1 qid:1 9999999999:1", "'9+:1' is not of the form index:value, .* to at most 3"),
     ("txt", b"1 qid:1 " + LONG + b":1", r"'9+'\.\.\. \(5,002 characters\) is not of the form"),
     ("txt", b"1 qid:1 1:" + LONG, "holds inf, which is too large"),
 ]
@@ -106,7 +110,11 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, ending, line, message):
         ("csv", b"x,ab,2", "column 'a' holds 'x'"),
         ("csv", b"1,ab,2,3", "more fields than the 3 of the header"),
         ("jsonl", b'{"a": 1, "g": 1', "not a JSON object"),
-        ("txt", b"1 2:1 1:1", "index 1 in '1:1' is not above 2 here, and at most 3"),
+        (
+            "txt",
+            b"1 2:1 1:1",
+            "'1:1' is not of the form index:value, with indices that rise from 1 to at most 3",
+        ),
     ],
 )
 def test_a_bad_line_of_a_large_file_is_named_or_left_out(tmp_path, ending, line, message):
