@@ -184,7 +184,7 @@ class Profile:
     def order(self, columns: LabelColumns) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
         names = [] if columns.brackets or columns.parts else columns.names()
-        orders = [(f.path, f.orders()[n]) for f in self.files for n in names if n in f.orders()]
+        orders = [(f.path, f.orders[n]) for f in self.files for n in names if n in f.orders]
         for path, order in orders:
             if order != orders[0][1]:
                 raise FileError(
