@@ -20,6 +20,7 @@ from ordspan.wording import check_choice, closest, hint
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
+SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
@@ -213,9 +214,7 @@ mean 'income'?
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
-        spaces = hint("delimiter=' '", "--delimiter ' '")
-        end = f"; if fields are separated by spaces, give {spaces}, if a title stands above the "
-        end += f"names of the columns, {HEADER_ROW}"
+        end = f"; if fields are separated by spaces, give {SPACES}"
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

@@ -472,17 +472,14 @@ class ParquetTable(Table):
 
     def _look(self) -> tuple[list[int], Any]:
         """The sizes of the row groups, and the schema."""
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import parquet
 
         with parquet.ParquetFile(self.path) as file:
             self._metadata, schema = file.metadata, file.schema_arrow
         groups = [self._metadata.row_group(n) for n in range(self._metadata.num_row_groups)]
-        sizes = [group.num_rows for group in groups]
-        if sum(sizes) != self._metadata.num_rows or min(sizes, default=0) < 0:
-            raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
-        return sizes, schema
+        return [group.num_rows for group in groups], schema
 
     def _damage_reported(self, what: str = "damaged") -> Any:
         from pyarrow import ArrowException

@@ -16,14 +16,7 @@ from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, 
 from ordspan.tables.files import FileOptions, check_columns, open_file, sizes_of
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
-from ordspan.tables.numbers import (
-    TEXT,
-    as_numbers,
-    is_boolean,
-    is_empty,
-    why_formatted,
-    without_codes,
-)
+from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
 from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
@@ -100,7 +93,7 @@ class Profile:
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        return pl.concat([table[name].cast(TEXT).str.strip_chars() for _, table in self.samples])
+        return pl.concat([table[name].cast(str).str.strip_chars() for _, table in self.samples])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
@@ -204,17 +197,17 @@ class Profile:
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What the user may not expect."""
         unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
-        columns = [table[name] for name in recipe.numbers for _, table in self.samples]
-        zeros = [c for c in columns if c.dtype == TEXT and c.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
+        zeros = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
         empty = sum((Counter(file.no_answers) for file in self.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in empty.items()]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
         gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
         told: dict[str, Sequence[str]] = {
-            "read as numbers, with leading zeros: {}; if these are codes, give {text}": list(
-                dict.fromkeys(column.name for column in zeros)
-            ),
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [
+                *dict.fromkeys(zeros)
+            ],
             "left out {}": [describe_left_out(unasked)] if unasked else [],
             "codes for no answer: {}": gone,
             "missing numbers are filled with the column's mean and marked: {}": [
