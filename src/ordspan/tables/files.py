@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from glob import glob
+from glob import escape, glob
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,26 +83,22 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
     """Files in order, which exist; a folder or a pattern expands to its files of known formats."""
     found: list[str] = []
     for path in map(str, paths):
-        if path != STDIN and Path(path).is_dir():
-            found += _of_known_format(path, Path(path).iterdir())
-        elif set(path) & set("*?[") and not Path(path).exists():
-            found += _of_known_format(path, map(Path, glob(path, recursive=True)))
-        else:
+        is_folder = path != STDIN and Path(path).is_dir()
+        if not is_folder and (Path(path).exists() or not set(path) & set("*?[")):
             found.append(path)
+            continue
+        among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
+        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
+        known = [file for file in sorted(files) if plain_name(file).lower().endswith(ENDINGS)]
+        if not known:
+            raise FileError(f"{path}: no files that end in {', '.join(ENDINGS)}")
+        found += known
     if not found:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
         raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
     sizes_of(found)
     return found
-
-
-def _of_known_format(where: str, paths: Iterable[Path]) -> list[str]:
-    shown = sorted(str(path) for path in paths if path.is_file() and path.name[0] not in "._")
-    known = [path for path in shown if plain_name(path).lower().endswith(ENDINGS)]
-    if not known:
-        raise FileError(f"{where}: no files that end in {', '.join(ENDINGS)}")
-    return known
 
 
 def sizes_of(files: Sequence[str]) -> list[int]:

@@ -393,12 +393,10 @@ class ExcelTable(WholeTable):
                     + hint("sheet=", "--sheet NAME")
                 )
             cells = book.load_sheet(sheet or 0, **how).to_polars()
-        if cells.height < (self._options.header_row or 1):
-            raise FileError(f"{self.path}: the sheet has only {cells.height} rows")
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
-        below = pl.int_range(cells.height, eager=True) > header
-        return self._keep(cells.filter(below & (counts > 0)), cells.row(header))
+        rows = cells.filter((pl.int_range(cells.height, eager=True) >= header) & (counts > 0))
+        return self._keep(rows[1:], next(rows.iter_rows(), ()))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
         """The row that names the columns: the first that is not mostly empty, as titles are."""
