@@ -107,7 +107,7 @@ class RowReader:
         if any(choice[:4]) or self.options.na:
             raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
         if self.grades is None:
-            words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
+            words = Counter(survey(self.files).grades)
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         size, zero_based = self.options.n_features, bool(self.options.zero_based)
         recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
@@ -268,14 +268,15 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
 
 def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
-    for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
-        extent, here = survey(path), int(recipe.zero_based)
-        from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
-        if from_one if recipe.zero_based else extent.smallest == 0:
-            raise FileError(
-                f"{path}: indices start at {here} here, but at {1 - here} in training; number the "
-                "features as in training"
-            )
+    if not (recipe.n_sparse and is_svmlight(files[0], options)):
+        return
+    extent, here = survey(files), int(recipe.zero_based)
+    from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
+    if from_one if recipe.zero_based else extent.smallest == 0:
+        raise FileError(
+            f"{files[0]}: indices start at {here} here, but at {1 - here} in training; number the "
+            "features as in training"
+        )
 
 
 def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
@@ -283,19 +284,17 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
 
     What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
     """
-    sparse = [path for path in files if is_svmlight(path, options)]
-    if options.n_features or not sparse:
-        size, smaller = options.n_features, hint("n_features", "--n-features")
+    size, zero_based = options.n_features, options.zero_based
+    if size or not is_svmlight(files[0], options):
+        smaller = hint("n_features", "--n-features")
         check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
         return options
-    extents, zero_based = [survey(path) for path in sparse], options.zero_based
-    if zero_based is None:
-        zero_based = min(extent.smallest for extent in extents) == 0
-    path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
+    extent = survey(files)
+    zero_based = extent.smallest == 0 if zero_based is None else zero_based
     size = extent.largest + zero_based
     if size < 1:
-        raise FileError(f"{path}: no line has a feature, index:value")
-    what = f"{path}, row {extent.row}: index {extent.largest} means {size:,} features,"
+        raise FileError(f"{extent.where}: no line has a feature, index:value")
+    what = f"{extent.where}: index {extent.largest} means {size:,} features,"
     bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
     remedy = join_hints("correct it", "number the features from 1", bad)
     check_memory(what, FEATURE_BYTES * size, remedy)

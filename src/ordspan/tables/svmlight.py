@@ -1,7 +1,7 @@
 """svmlight and LETOR files: a grade, perhaps qid:N, then index:value pairs on each line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ SparseRows = tuple[Any, NDArray[np.float64], NDArray[np.int64], Faults]
 
 
 class Extent(NamedTuple):
-    """What a first pass over a file finds: its grades, its smallest and its largest index.
+    """What a first pass over files finds: their grades, their smallest and their largest index.
 
     Grades beyond the number that can be learned are not all kept.
     """
@@ -31,31 +31,32 @@ class Extent(NamedTuple):
     grades: set[str]
     smallest: int
     largest: int
-    row: int = 0  # where the largest is
+    where: str  # file and row of the largest
 
 
-def survey(path: str) -> Extent:
-    """A first pass over a file, which ignores bad lines."""
-    state = Path(path).stat() if Path(path).is_file() else None
-    return _survey(path, state and (state.st_size, state.st_mtime_ns))
+def survey(files: Sequence[str]) -> Extent:
+    """A first pass over files, which ignores bad lines."""
+    states = [(path, Path(path).stat()) for path in files]
+    return _survey(*((path, state.st_size, state.st_mtime_ns) for path, state in states))
 
 
 @lru_cache
-def _survey(path: str, state: Any) -> Extent:
+def _survey(*files: tuple[str, int, int]) -> Extent:
     words: set[str] = set()
-    smallest, largest, row = LARGEST_INDEX, -1, 0
-    n_rows = 0
-    for _, (X, grades, _, _) in SvmlightFile(path, zero_based=True).rows(Text(path).blocks()):
-        if len(words) <= MAX_GRADES:
-            words.update(f"{grade:.17g}" for grade in np.unique(grades[~np.isnan(grades)]))
-        if X.nnz:
-            smallest = min(smallest, int(X.indices.min()))
-            entry = int(X.indices.argmax())
-            if X.indices[entry] > largest:
+    smallest, largest, where = LARGEST_INDEX, -1, files[0][0]
+    for path, _, _ in files:
+        n_rows = 0
+        for _, (X, grades, _, _) in SvmlightFile(path, zero_based=True).rows(Text(path).blocks()):
+            if len(words) <= MAX_GRADES:
+                words.update(f"{grade:.17g}" for grade in np.unique(grades[~np.isnan(grades)]))
+            smallest = min(smallest, int(X.indices.min(initial=smallest)))
+            if X.nnz and X.indices.max() > largest:
+                entry = int(X.indices.argmax())
                 largest = int(X.indices[entry])
                 row = n_rows + int(np.searchsorted(X.indptr, entry, side="right"))
-        n_rows += grades.size
-    return Extent(words, smallest, largest, row)
+                where = f"{path}, row {row}"
+            n_rows += grades.size
+    return Extent(words, smallest, largest, where)
 
 
 class SvmlightFile:
