@@ -157,13 +157,12 @@ def is_csv(path: str) -> bool:
 
 def is_utf8(path: str) -> bool:
     """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
-    head = b""
-    with suppress(OSError), open(path, "rb") as file:
+    with suppress(OSError, UnicodeDecodeError), open(path, "rb") as file:
         head = file.read(LONGEST_HEADER)
-    with suppress(UnicodeDecodeError):
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-        return not head.isascii()
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return True
+        return not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
+    return False
 
 
 def is_svmlight(path: str, options: FileOptions) -> bool:

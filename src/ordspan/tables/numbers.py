@@ -72,15 +72,10 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
     >>> without_codes(table, ["-", "a:99"]).rows()
     [(1.0, '99.0'), (None, None)]
     """
-    if not na:
-        return table
-    codes: dict[str, list[str]] = {name: [] for name in table.columns}
-    for code in na:
-        name, _, own = code.rpartition(":")
-        for each in [name] if name in codes else codes:
-            codes[each].append(own if name in codes else code)
-    for name, some in codes.items():
-        column = table[name]
+    parts = [code.rpartition(":") for code in na]
+    everywhere = ["".join(part) for part in parts if part[0] not in table.columns]
+    for column in table if na else ():
+        some = everywhere + [code for name, _, code in parts if name == column.name]
         if some and not column.dtype.is_nested() and column.dtype != pl.Binary:
             numbers = [float(code) for code in some if is_number(code)]
             cells = column.cast(TEXT)
