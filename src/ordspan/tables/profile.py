@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,12 @@ from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, open_file, sizes_of
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
 from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
 
@@ -417,6 +419,41 @@ def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
     n_rows = max(1, int(counts.sum()))
     by_chance = float(np.square(counts / n_rows).sum())
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
+
+
+def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
+    """Refuse svmlight files whose first index differs from that in training."""
+    if not (recipe.n_sparse and is_svmlight(files[0], options)):
+        return
+    extent, here = survey(files), int(recipe.zero_based)
+    from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
+    if from_one if recipe.zero_based else extent.smallest == 0:
+        raise FileError(
+            f"{files[0]}: indices start at {here} here, but at {1 - here} in training; number the "
+            "features as in training"
+        )
+
+
+def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
+    """The options with the first index and the number of features of svmlight files.
+
+    What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
+    """
+    size, zero_based = options.n_features, options.zero_based
+    if size or not is_svmlight(files[0], options):
+        smaller = hint("n_features", "--n-features")
+        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
+        return options
+    extent = survey(files)
+    zero_based = extent.smallest == 0 if zero_based is None else zero_based
+    size = extent.largest + zero_based
+    if size < 1:
+        raise FileError(f"{extent.where}: no line has a feature, index:value")
+    what = f"{extent.where}: index {extent.largest} means {size:,} features,"
+    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+    remedy = join_hints("correct it", "number the features from 1", bad)
+    check_memory(what, FEATURE_BYTES * size, remedy)
+    return replace(options, zero_based=zero_based, n_features=size)
 
 
 def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:

@@ -27,20 +27,10 @@ from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_f
 from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT, without_codes
-from ordspan.tables.rows import (
-    BEGINNING,
-    FEATURE_BYTES,
-    GROUP,
-    LABEL,
-    BadRows,
-    Batch,
-    Cursor,
-    FileError,
-    check_memory,
-)
+from ordspan.tables.rows import BEGINNING, GROUP, LABEL, BadRows, Batch, Cursor, FileError
 from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint, join_hints, plural
+from ordspan.wording import plural
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
@@ -93,7 +83,7 @@ class RowReader:
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        self.options = count_features(self.files, self.options)
+        self.options = profiles.count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
         if sparse:
             self.columns, self.group = replace(self.columns, label=LABEL), GROUP
@@ -264,41 +254,6 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         words.update(columns.count_words(labels))
         check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
-
-
-def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
-    """Refuse svmlight files whose first index differs from that in training."""
-    if not (recipe.n_sparse and is_svmlight(files[0], options)):
-        return
-    extent, here = survey(files), int(recipe.zero_based)
-    from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
-    if from_one if recipe.zero_based else extent.smallest == 0:
-        raise FileError(
-            f"{files[0]}: indices start at {here} here, but at {1 - here} in training; number the "
-            "features as in training"
-        )
-
-
-def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
-    """The options with the first index and the number of features of svmlight files.
-
-    What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
-    """
-    size, zero_based = options.n_features, options.zero_based
-    if size or not is_svmlight(files[0], options):
-        smaller = hint("n_features", "--n-features")
-        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
-        return options
-    extent = survey(files)
-    zero_based = extent.smallest == 0 if zero_based is None else zero_based
-    size = extent.largest + zero_based
-    if size < 1:
-        raise FileError(f"{extent.where}: no line has a feature, index:value")
-    what = f"{extent.where}: index {extent.largest} means {size:,} features,"
-    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    remedy = join_hints("correct it", "number the features from 1", bad)
-    check_memory(what, FEATURE_BYTES * size, remedy)
-    return replace(options, zero_based=zero_based, n_features=size)
 
 
 class Staging:
