@@ -143,9 +143,15 @@ class Text:
         If cells contain line breaks, a piece of a large file may begin inside one.
         """
         total = Path(self.path).stat().st_size - self._begin
-        if self.seekable and total > size:
-            return list(self._spans(total, size // N_SPANS)), False
         kept: list[bytes] = []
+        if self.seekable and total > size:
+            with open(self.path, "rb") as file:
+                for number in range(N_SPANS):
+                    file.seek(self._begin + total * number // N_SPANS)
+                    if number:  # perhaps within a line
+                        file.readline(LONGEST_LINE)
+                    kept.append(file.read(size // N_SPANS) + file.readline(LONGEST_LINE))
+            return kept, False
         each = BLOCK_BYTES
         for content, _, _ in self.blocks():
             kept.append(content if each == BLOCK_BYTES else first_lines(content, each))
@@ -153,16 +159,6 @@ class Text:
                 each //= 2
                 kept = [first_lines(content, each) for content in kept]
         return kept, each == BLOCK_BYTES
-
-    def _spans(self, total: int, size: int) -> Iterator[bytes]:
-        end = 0
-        with open(self.path, "rb") as file:
-            for number in range(N_SPANS):
-                file.seek(self._begin + max(end, total * number // N_SPANS))
-                if number and file.tell() > self._begin + end:
-                    file.readline(LONGEST_LINE)
-                yield file.read(size) + file.readline(LONGEST_LINE)
-                end = file.tell() - self._begin
 
     def __del__(self) -> None:
         """Close the file."""
