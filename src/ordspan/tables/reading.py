@@ -110,33 +110,31 @@ class RowReader:
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
-        notes = list[str]()
         if self.columns.names() and self.grades is None:
-            notes = self._find_grades(profile)
+            self._find_grades(profile)
         profile.refuse_problems()
-        self.notes = [*self.file_notes, *profile.notes(self.recipe, self.left_out), *notes]
+        self.notes[:0] = [*self.file_notes, *profile.notes(self.recipe, self.left_out)]
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
             self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
         return self
 
-    def _find_grades(self, profile: profiles.Profile) -> list[str]:
-        """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
-        columns, labels, notes = self.columns, profile.labels(self.columns), list[str]()
+    def _find_grades(self, profile: profiles.Profile) -> None:
+        """Find the grades, and notes; what is wrong with them is a problem of the profile."""
+        columns, labels = self.columns, profile.labels(self.columns)
         try:
             if order := profile.order(columns):
                 self.grades = LabelReader(check_classes(order))
-                return []
+                return
             words = columns.count_words(labels)
             if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                 words = find_words(self.files, self.options, columns)
             columns.refuse_amounts(labels, profile.path)
-            self.grades, notes = grades_in(words, columns, profile.path)
+            self.grades, self.notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
                 self.bad.add(profile.fault)
             profile.problems.append(str(error))
-        return notes
 
     def find_order(self) -> None:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
