@@ -400,8 +400,9 @@ def find_sort_key(table: pl.DataFrame) -> str:
     >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": range(150), "c": [0] * 150}))
     'b'
     """
-    rank = pl.all().rank("dense").cast(pl.Float64())
-    deviations = table[: table.height // CHUNK * CHUNK].select((rank - rank.mean()) / rank.std())
+    rows, every = table[: table.height // CHUNK * CHUNK], pl.all()
+    ranks = rows.select(every.rank("dense").cast(pl.Float64()))
+    deviations = ranks.select((every - every.mean()) / every.std())
     # over the pairs of values in a chunk: 0 in random order, 1 if all rows of a chunk are equal
     chunks = deviations.fill_nan(None).to_numpy().reshape(-1, CHUNK, table.width)
     n = (~np.isnan(chunks)).sum(axis=1)
