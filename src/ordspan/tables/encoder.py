@@ -237,7 +237,7 @@ class Encoder:
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
-    def features(self, X: Any, table: pl.DataFrame | None, *, learn: bool = False) -> Any:
+    def features(self, X: Any, table: Any, *, learn: bool = False) -> Any:
         """Features of rows.
 
         Parameters
@@ -283,8 +283,6 @@ class Encoder:
             if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
-        if recipe.n_features == n_numbers:
-            return rows
         places, values = [], []  # one feature of each row per column of words
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words)
@@ -308,7 +306,6 @@ class Encoder:
         shape = (n_rows, recipe.n_features)
         X = csr_array((data[there], columns[there], starts), shape=shape)
         X.sum_duplicates()  # several hashed words in one bucket
-        assert table is not None
         for name in dict(recipe.sentences):
             X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
         return X

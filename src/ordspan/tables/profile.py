@@ -150,10 +150,8 @@ class Profile:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
             return FROM_ANNOTATE
-        if kind in (PARTLY, HAS_DATES, NEITHER):
-            return kind
         if kind not in (NUMBER, WORDS):
-            return ""
+            return kind if kind in (PARTLY, HAS_DATES, NEITHER) else ""
         is_number = kind == NUMBER
         cells = self.numbers(name)[0] if is_number else self.cells(name)
         values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
