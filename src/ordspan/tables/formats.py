@@ -203,7 +203,9 @@ class CsvTable(TextTable):
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
         stated = SEP_LINE.match(head)
         n_above = (options.header_row or 1) - 1 + bool(stated)
-        self.delimiter = options.delimiter or (stated[1] if stated else find_delimiter(head))
+        usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
+        found = stated[1] if stated else usual or find_delimiter(head)
+        self.delimiter = options.delimiter or found
         lines = islice(io.StringIO(head, newline=""), n_above, None)
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
