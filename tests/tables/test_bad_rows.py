@@ -75,11 +75,7 @@ BAD = [
     ("jsonl", b'{"a":' + LONG + b',"w":"ab","g":1}', "not a JSON object"),
     ("jsonl", b'{"a":1,"\\udc00w":"ab","g":1}', "not a JSON object .* surrogate"),
     ("txt", b"x 1:1", "the grade 'x' is not a number"),
-    (
-        "txt",
-        b"1 2:1 1:1",
-        "'1:1' is not of the form index:value, with indices that rise from 1 to at most 3",
-    ),
+    ("txt", b"1 2:1 1:1", "'1:1' is not of the form .* indices that rise from 1 to at most 3"),
     ("txt", b"1 2:1 2:1", "'2:1' is not of the form index:value, with indices that rise"),
     ("txt", b"1 0:1", "'0:1' is not of the form .* from 1 to at most 3; give zero_based=True"),
     ("txt", b"1 qid:1 1:nan", "'feature 1' is empty or NaN"),
@@ -110,11 +106,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, ending, line, message):
         ("csv", b"x,ab,2", "column 'a' holds 'x'"),
         ("csv", b"1,ab,2,3", "more fields than the 3 of the header"),
         ("jsonl", b'{"a": 1, "g": 1', "not a JSON object"),
-        (
-            "txt",
-            b"1 2:1 1:1",
-            "'1:1' is not of the form index:value, with indices that rise from 1 to at most 3",
-        ),
+        ("txt", b"1 2:1 1:1", "'1:1' is not of the form .* indices that rise from 1 to at most 3"),
     ],
 )
 def test_a_bad_line_of_a_large_file_is_named_or_left_out(tmp_path, ending, line, message):
