@@ -127,7 +127,7 @@ REFUSED = [
     ("predict no-qid.svm --model sparse --keep qid", "row 1: the rows from here on have no 'qid'"),
     (
         "predict index-7.svm --model sparse --on-bad-row raise",
-        "index 7 in '7:1' is not above 0 here, and at most 3",
+        "'7:1' is not of the form index:value, with indices that rise from 1 to at most 3",
     ),
     (f"{EVALUATE} --html none/page.html", "cannot be written (No such file or directory); choose"),
     (f"{EVALUATE} --html rows.csv", "unknown file extension '.csv'; choose .html"),

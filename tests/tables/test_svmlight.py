@@ -41,7 +41,7 @@ def test_grades_may_have_many_digits(tmp_path):
 
 def test_only_spaces_and_tabs_separate_numbers(tmp_path):
     (tmp_path / "a.txt").write_text("1 1:1\x0b2:2\n2 2:1\n")
-    with pytest.raises(ValueError, match=r"row 1: .* is not a row, grade index:value"):
+    with pytest.raises(ValueError, match=r"row 1: .* is not of the form index:value"):
         list(stream(tmp_path / "a.txt", classes=[1, 2]))
 
 

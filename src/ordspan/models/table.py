@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -265,7 +265,10 @@ class TableModel:
             return encode(read_labels(y)[0], self.classes_)
         if self.recipe.n_sparse:
             raise ValueError("a matrix has no label column; give the labels as y")
-        frame = self.columns.frame(self._answers(table, self.columns.names()))
+        from ordspan.tables.numbers import without_codes
+
+        cells = as_frame(table, self.columns.names())
+        frame = self.columns.frame(without_codes(cells, self.options.na))
         lower, upper, faults = self.columns.read(LabelReader(self.classes_), frame)
         unlabelled = np.flatnonzero(lower == NO_LABEL).tolist()
         if faults := dict.fromkeys(unlabelled, "there is no label") | faults:
@@ -273,17 +276,9 @@ class TableModel:
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return lower, upper
 
-    def _answers(self, table: Any, columns: Sequence[str]) -> Any:
-        """Some columns of a table, with the codes for no answer as missing values."""
-        from ordspan.tables.numbers import without_codes
-
-        return without_codes(as_frame(table, columns), self.options.na)
-
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        if self.options.na:
-            table = self._answers(table, self.recipe.columns)
-        X, words = self.encoder.rows(table)
+        X, words = self.encoder.rows(table, self.options.na)
         if not X.shape[0]:
             raise ValueError("the table has no rows (0 samples)")
         return self.encoder.features(X, words)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ordspan.core import scaling
 from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
+from ordspan.tables.files import check_columns
 from ordspan.tables.rows import Faults, RowError
 from ordspan.wording import brief, columns_hint, plural
 
@@ -179,13 +180,15 @@ class Encoder:
             notes += [f"{what}: {', '.join(values)}"] if values else []
         return notes
 
-    def rows(self, table: Any) -> tuple[NDArray[Any], pl.DataFrame | None]:
+    def rows(self, table: Any, na: Sequence[str] = ()) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.
 
         Parameters
         ----------
         table : pandas, polars or pyarrow table, list of dicts, or CSR matrix
             Rows with the columns of the recipe, in any order.
+        na : sequence of str
+            Cells that mean no answer.
 
         Returns
         -------
@@ -207,7 +210,9 @@ class Encoder:
                     f"the matrix has {X.shape[1]} columns, but the model expects {recipe.n_sparse}"
                 )
         else:
-            table = as_frame(table, recipe.columns)
+            from ordspan.tables.numbers import without_codes
+
+            table = without_codes(as_frame(table, recipe.columns), na)
             X = matrix_of(table, recipe.numbers, ".", faults)
         if faults := self.value_faults(X) | faults:
             row = min(faults)
@@ -232,7 +237,7 @@ class Encoder:
             faults.setdefault(row, f"column {name!r} {what}")
         return faults
 
-    def features(self, X: Any, table: pl.DataFrame | None, *, learn: bool = False) -> Any:
+    def features(self, X: Any, table: Any, *, learn: bool = False) -> Any:
         """Features of rows.
 
         Parameters
@@ -278,8 +283,6 @@ class Encoder:
             if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
-        if recipe.n_features == n_numbers:
-            return rows
         places, values = [], []  # one feature of each row per column of words
         for name, words in recipe.words:
             codes = self._word_codes(table, name, words)
@@ -303,7 +306,6 @@ class Encoder:
         shape = (n_rows, recipe.n_features)
         X = csr_array((data[there], columns[there], starts), shape=shape)
         X.sum_duplicates()  # several hashed words in one bucket
-        assert table is not None
         for name in dict(recipe.sentences):
             X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
         return X
@@ -353,10 +355,7 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         )
     there = list(getattr(table, "column_names", table.columns))
     names = there if columns is None else list(columns)
-    if missing := [name for name in names if name not in there]:
-        raise ValueError(
-            f"the table has no column {', '.join(map(repr, missing))}, which the model needs"
-        )
+    check_columns("the table", there, names, ", which the model needs")
     if not hasattr(table, "iloc"):
         return pl.DataFrame(table.select(names))
     try:

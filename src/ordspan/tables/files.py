@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from glob import glob
+from glob import escape, glob
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from ordspan.wording import check_choice, closest, hint
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
+SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
 
@@ -82,26 +83,22 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
     """Files in order, which exist; a folder or a pattern expands to its files of known formats."""
     found: list[str] = []
     for path in map(str, paths):
-        if path != STDIN and Path(path).is_dir():
-            found += _of_known_format(path, Path(path).iterdir())
-        elif set(path) & set("*?[") and not Path(path).exists():
-            found += _of_known_format(path, map(Path, glob(path, recursive=True)))
-        else:
+        is_folder = path != STDIN and Path(path).is_dir()
+        if not is_folder and (Path(path).exists() or not set(path) & set("*?[")):
             found.append(path)
+            continue
+        among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
+        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
+        known = [file for file in sorted(files) if plain_name(file).lower().endswith(ENDINGS)]
+        if not known:
+            raise FileError(f"{path}: no files that end in {', '.join(ENDINGS)}")
+        found += known
     if not found:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
         raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
     sizes_of(found)
     return found
-
-
-def _of_known_format(where: str, paths: Iterable[Path]) -> list[str]:
-    shown = sorted(str(path) for path in paths if path.is_file() and path.name[0] not in "._")
-    known = [path for path in shown if plain_name(path).lower().endswith(ENDINGS)]
-    if not known:
-        raise FileError(f"{where}: no files that end in {', '.join(ENDINGS)}")
-    return known
 
 
 def sizes_of(files: Sequence[str]) -> list[int]:
@@ -160,13 +157,12 @@ def is_csv(path: str) -> bool:
 
 def is_utf8(path: str) -> bool:
     """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
-    head = b""
-    with suppress(OSError), open(path, "rb") as file:
+    with suppress(OSError, UnicodeDecodeError), open(path, "rb") as file:
         head = file.read(LONGEST_HEADER)
-    with suppress(UnicodeDecodeError):
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-        return not head.isascii()
-    return head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return True
+        return not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
+    return False
 
 
 def is_svmlight(path: str, options: FileOptions) -> bool:
@@ -213,9 +209,7 @@ mean 'income'?
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
-        spaces = hint("delimiter=' '", "--delimiter ' '")
-        end = f"; if fields are separated by spaces, give {spaces}, if a title stands above the "
-        end += f"names of the columns, {HEADER_ROW}"
+        end = f"; if fields are separated by spaces, give {SPACES}"
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

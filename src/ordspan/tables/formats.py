@@ -60,6 +60,7 @@ class Table:
     fault = ""  # of the first bad row of a sample
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
+    orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
@@ -92,10 +93,6 @@ class Table:
                 )
         return called
 
-    def orders(self) -> dict[str, list[Any]]:
-        """The values, from lowest to highest, of columns with an ordered type."""
-        return {}
-
 
 class TextTable(Table):
     """Lines of text, parsed by Polars in blocks; a pipe can be read once."""
@@ -123,6 +120,16 @@ class TextTable(Table):
             pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
         else:
             pieces, whole = text.sample(size)
+        try:
+            for piece in pieces:
+                piece.decode()
+        except UnicodeDecodeError as error:
+            near = error.object[max(0, error.start - 20) : error.end + 20].decode(errors="replace")
+            word = re.findall(rf"\w*{REPLACED}\w*", near)[0]
+            self.notes.append(
+                f"letters that are not UTF-8 read as {REPLACED}, as in {word!r}; for the right "
+                f"ones give {CP1252}"
+            )
         pieces[0] = pieces[0][self._begin :]
         if self.quoted and not whole:  # a piece may begin within quotes
             pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
@@ -137,21 +144,12 @@ class TextTable(Table):
         return table, whole
 
     def _good_rows(self, content: bytes, from_start: bool = True) -> pl.DataFrame:
-        """The rows that can be read; the first fault is kept, and letters that are lost noted."""
+        """The rows that can be read; the first fault is kept."""
         table, faults = self._read_text(content, None)
         first = 1 + self.n_headers
         if faults and not self.fault:
             place = f", row {min(faults) + first}" if from_start else ""
             self.fault = f"{self.path}{place}: {faults[min(faults)]}"
-        odd = [name for name in self.names if REPLACED in name]
-        if not content.isascii() and REPLACED.encode() not in content:
-            for column in table.select(pl.col(TEXT)):
-                odd.extend(column.filter(column.str.contains(REPLACED, literal=True)).head(1))
-        if odd:
-            self.notes.append(
-                f"letters that are not UTF-8 read as {REPLACED}, as in {brief(odd[0])}; for the "
-                f"right ones give {CP1252}"
-            )
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
@@ -201,16 +199,14 @@ class CsvTable(TextTable):
     quoted, typed = True, False
 
     def _open(self) -> list[str]:
-        text = self._text()
+        text, options = self._text(), self._options
         head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
-        skipped = SEP_LINE.match(head)
-        stated = skipped[1] if skipped else ""
+        stated = SEP_LINE.match(head)
+        n_above = (options.header_row or 1) - 1 + bool(stated)
         usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
-        self.delimiter = self._options.delimiter or stated or usual or find_delimiter(head)
-        lines = io.StringIO(head[skipped.end() if skipped else 0 :], newline="")
-        n_above = (self._options.header_row or 1) - 1
-        for _ in range(n_above):
-            lines.readline()
+        lines = [*io.StringIO(head, newline="")][n_above:]
+        found = stated[1] if stated else usual or find_delimiter("".join(lines))
+        self.delimiter = options.delimiter or found
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             header = next((cells for cells in reader if any(cells)), None)
@@ -222,13 +218,12 @@ class CsvTable(TextTable):
         with suppress(csv.Error):  # a bad row
             below = next((cells for cells in reader if cells), below)
         names = self._distinct(header, below)
-        n_lines = (reader.line_num if self.n_headers else n_lines) + bool(skipped) + n_above
-        rest = text.head.split(b"\n", n_lines)
-        self._begin = len(text.head) - len(rest[-1]) if len(rest) > n_lines else len(text.head)
-        self.decimal = self._options.decimal or ""
-        if self._options.format is None and self.path.lower().endswith(UNSURE):
+        n_lines = (reader.line_num if self.n_headers else n_lines) + n_above
+        self._begin = sum(map(len, text.head.splitlines(keepends=True)[:n_lines]))
+        self.decimal = options.decimal or ""
+        if options.format is None and self.path.lower().endswith(UNSURE):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
-        if self.delimiter != "," and self._options.delimiter is None:
+        if self.delimiter != "," and options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return names
 
@@ -400,12 +395,10 @@ class ExcelTable(WholeTable):
                     + hint("sheet=", "--sheet NAME")
                 )
             cells = book.load_sheet(sheet or 0, **how).to_polars()
-        if cells.height < (self._options.header_row or 1):
-            raise FileError(f"{self.path}: the sheet has only {cells.height} rows")
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
-        below = pl.int_range(cells.height, eager=True) > header
-        return self._keep(cells.filter(below & (counts > 0)), cells.row(header))
+        rows = cells.filter((pl.int_range(cells.height, eager=True) >= header) & (counts > 0))
+        return self._keep(rows[1:], next(rows.iter_rows(), ()))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
         """The row that names the columns: the first that is not mostly empty, as titles are."""
@@ -449,6 +442,7 @@ class SurveyTable(WholeTable):
             values = set(column.drop_nulls().unique())
             if words and values <= words.keys() and len({*words.values()}) == len(words):
                 column = column.replace_strict(words, return_dtype=pl.Enum([*words.values()]))
+                self.orders = {**self.orders, column.name: [*words.values()]}
             elif values & words.keys():
                 partly.append(column.name)
             cells = cells.with_columns(column)
@@ -456,11 +450,6 @@ class SurveyTable(WholeTable):
             names = ", ".join(partly[:8]) + ", ..." * (len(partly) > 8)
             self.notes.append(f"not every value has a label of its own, so codes stay: {names}")
         return self._keep(cells, cells.columns)
-
-    def orders(self) -> dict[str, list[Any]]:
-        """The words of value labels, in the order of their codes."""
-        columns = [(column.name, column.dtype) for column in self._cells]
-        return {n: kind.categories.to_list() for n, kind in columns if isinstance(kind, pl.Enum)}
 
 
 class ParquetTable(Table):
@@ -483,17 +472,14 @@ class ParquetTable(Table):
 
     def _look(self) -> tuple[list[int], Any]:
         """The sizes of the row groups, and the schema."""
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import parquet
 
         with parquet.ParquetFile(self.path) as file:
             self._metadata, schema = file.metadata, file.schema_arrow
         groups = [self._metadata.row_group(n) for n in range(self._metadata.num_row_groups)]
-        sizes = [group.num_rows for group in groups]
-        if sum(sizes) != self._metadata.num_rows or min(sizes, default=0) < 0:
-            raise ArrowInvalid("the row counts do not agree")
         row_bytes = max((g.total_byte_size // max(1, g.num_rows) for g in groups), default=0)
         self._most_rows = max(MIN_ROWS, LONG_BYTES // max(1, row_bytes))
-        return sizes, schema
+        return [group.num_rows for group in groups], schema
 
     def _damage_reported(self, what: str = "damaged") -> Any:
         from pyarrow import ArrowException
@@ -517,6 +503,7 @@ class ParquetTable(Table):
         no_cells = (t.is_nested, t.is_interval, t.is_binary, t.is_large_binary)
         names = [f.name for f in self.schema if not any(kind(f.type) for kind in no_cells)]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
+        ordered = [f.name for f in self.schema if getattr(f.type, "ordered", False)]
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
@@ -527,6 +514,8 @@ class ParquetTable(Table):
             for group in groups:
                 pieces = self._batches(names, [group])
                 for piece in pieces if whole or len(groups) == 1 else islice(pieces, 1):
+                    if not self.orders:
+                        self.orders = {n: piece.column(n).dictionary.to_pylist() for n in ordered}
                     part = first if len(groups) > 1 else -(-piece.num_rows * first // self.n_rows)
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
@@ -534,15 +523,6 @@ class ParquetTable(Table):
             if not kept:
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
-
-    def orders(self) -> dict[str, list[Any]]:
-        """The values of ordered categories, from lowest to highest."""
-        names = [field.name for field in self.schema if getattr(field.type, "ordered", False)]
-        if not names:
-            return {}
-        with self._damage_reported():
-            piece = next(self._batches(names, range(len(self._sizes))))
-            return {name: piece.column(name).dictionary.to_pylist() for name in names}
 
     def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
         """The rows from the row group of a position on."""

@@ -47,10 +47,7 @@ def as_numbers(column: pl.Series, decimal: str = ".") -> tuple[pl.Series, pl.Ser
     ([1.5, 7.0, None, None, 1.0], [3])
     """
     values = column.cast(FLOAT, strict=False)
-    none = pl.Series([False]).new_from_index(0, len(column))
-    if values.null_count() == column.null_count() and (decimal == "." or column.dtype != TEXT):
-        return values.fill_nan(None), none  # the usual case, without a look at each cell
-    if column.dtype != TEXT:
+    if column.dtype != TEXT or (decimal == "." and values.null_count() == column.null_count()):
         return values.fill_nan(None), values.is_null() & column.is_not_null()
     cells = column.str.strip_chars()
     digits = cells
@@ -72,15 +69,10 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
     >>> without_codes(table, ["-", "a:99"]).rows()
     [(1.0, '99.0'), (None, None)]
     """
-    if not na:
-        return table
-    codes: dict[str, list[str]] = {name: [] for name in table.columns}
-    for code in na:
-        name, _, own = code.rpartition(":")
-        for each in [name] if name in codes else codes:
-            codes[each].append(own if name in codes else code)
-    for name, some in codes.items():
-        column = table[name]
+    parts = [code.rpartition(":") for code in na]
+    everywhere = ["".join(part) for part in parts if part[0] not in table.columns]
+    for column in table if na else ():
+        some = everywhere + [code for name, _, code in parts if name == column.name]
         if some and not column.dtype.is_nested() and column.dtype != pl.Binary:
             numbers = [float(code) for code in some if is_number(code)]
             cells = column.cast(TEXT)

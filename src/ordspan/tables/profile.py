@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +14,12 @@ from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, open_file, sizes_of
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
-from ordspan.tables.numbers import (
-    TEXT,
-    as_numbers,
-    is_boolean,
-    is_empty,
-    why_formatted,
-    without_codes,
-)
+from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
 from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints
 
@@ -100,7 +95,7 @@ class Profile:
 
     def cells(self, name: str) -> pl.Series:
         """A column of all files as stripped text."""
-        return pl.concat([table[name].cast(TEXT).str.strip_chars() for _, table in self.samples])
+        return pl.concat([table[name].cast(str).str.strip_chars() for _, table in self.samples])
 
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
@@ -155,10 +150,8 @@ class Profile:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
         if name in ANNOTATED and all(f.names[: len(ANNOTATED)] == ANNOTATED for f in self.files):
             return FROM_ANNOTATE
-        if kind in (PARTLY, HAS_DATES, NEITHER):
-            return kind
         if kind not in (NUMBER, WORDS):
-            return ""
+            return kind if kind in (PARTLY, HAS_DATES, NEITHER) else ""
         is_number = kind == NUMBER
         cells = self.numbers(name)[0] if is_number else self.cells(name)
         values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
@@ -184,7 +177,7 @@ class Profile:
     def order(self, columns: LabelColumns) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
         names = [] if columns.brackets or columns.parts else columns.names()
-        orders = [(f.path, f.orders()[n]) for f in self.files for n in names if n in f.orders()]
+        orders = [(f.path, f.orders[n]) for f in self.files for n in names if n in f.orders]
         for path, order in orders:
             if order != orders[0][1]:
                 raise FileError(
@@ -204,17 +197,17 @@ class Profile:
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What the user may not expect."""
         unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
-        columns = [table[name] for name in recipe.numbers for _, table in self.samples]
-        zeros = [c for c in columns if c.dtype == TEXT and c.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
+        zeros = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
         empty = sum((Counter(file.no_answers) for file in self.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in empty.items()]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
         gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
         told: dict[str, Sequence[str]] = {
-            "read as numbers, with leading zeros: {}; if these are codes, give {text}": list(
-                dict.fromkeys(column.name for column in zeros)
-            ),
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [
+                *dict.fromkeys(zeros)
+            ],
             "left out {}": [describe_left_out(unasked)] if unasked else [],
             "codes for no answer: {}": gone,
             "missing numbers are filled with the column's mean and marked: {}": [
@@ -405,8 +398,9 @@ def find_sort_key(table: pl.DataFrame) -> str:
     >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": range(150), "c": [0] * 150}))
     'b'
     """
-    rank = pl.all().rank("dense").cast(pl.Float64())
-    deviations = table[: table.height // CHUNK * CHUNK].select((rank - rank.mean()) / rank.std())
+    rows, every = table[: table.height // CHUNK * CHUNK], pl.all()
+    ranks = rows.select(every.rank("dense").cast(pl.Float64()))
+    deviations = ranks.select((every - every.mean()) / every.std())
     # over the pairs of values in a chunk: 0 in random order, 1 if all rows of a chunk are equal
     chunks = deviations.fill_nan(None).to_numpy().reshape(-1, CHUNK, table.width)
     n = (~np.isnan(chunks)).sum(axis=1)
@@ -424,6 +418,41 @@ def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
     n_rows = max(1, int(counts.sum()))
     by_chance = float(np.square(counts / n_rows).sum())
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
+
+
+def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
+    """Refuse svmlight files whose first index differs from that in training."""
+    if not (recipe.n_sparse and is_svmlight(files[0], options)):
+        return
+    extent, here = survey(files), int(recipe.zero_based)
+    from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
+    if from_one if recipe.zero_based else extent.smallest == 0:
+        raise FileError(
+            f"{files[0]}: indices start at {here} here, but at {1 - here} in training; number the "
+            "features as in training"
+        )
+
+
+def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
+    """The options with the first index and the number of features of svmlight files.
+
+    What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
+    """
+    size, zero_based = options.n_features, options.zero_based
+    if size or not is_svmlight(files[0], options):
+        smaller = hint("n_features", "--n-features")
+        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
+        return options
+    extent = survey(files)
+    zero_based = extent.smallest == 0 if zero_based is None else zero_based
+    size = extent.largest + zero_based
+    if size < 1:
+        raise FileError(f"{extent.where}: no line has a feature, index:value")
+    what = f"{extent.where}: index {extent.largest} means {size:,} features,"
+    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+    remedy = join_hints("correct it", "number the features from 1", bad)
+    check_memory(what, FEATURE_BYTES * size, remedy)
+    return replace(options, zero_based=zero_based, n_features=size)
 
 
 def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:

@@ -27,20 +27,10 @@ from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_f
 from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT, without_codes
-from ordspan.tables.rows import (
-    BEGINNING,
-    FEATURE_BYTES,
-    GROUP,
-    LABEL,
-    BadRows,
-    Batch,
-    Cursor,
-    FileError,
-    check_memory,
-)
+from ordspan.tables.rows import BEGINNING, GROUP, LABEL, BadRows, Batch, Cursor, FileError
 from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint, join_hints, plural
+from ordspan.wording import plural
 
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
@@ -93,7 +83,7 @@ class RowReader:
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        self.options = count_features(self.files, self.options)
+        self.options = profiles.count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
         if sparse:
             self.columns, self.group = replace(self.columns, label=LABEL), GROUP
@@ -107,7 +97,7 @@ class RowReader:
         if any(choice[:4]) or self.options.na:
             raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
         if self.grades is None:
-            words = Counter({*()}.union(*(survey(path).grades for path in self.files)))
+            words = Counter(survey(self.files).grades)
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         size, zero_based = self.options.n_features, bool(self.options.zero_based)
         recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
@@ -120,33 +110,31 @@ class RowReader:
         profile = self._profile((*choice.text, *choice.hashed))
         taken = [*self.columns.names(), *([self.group] if self.group else [])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
-        notes = list[str]()
         if self.columns.names() and self.grades is None:
-            notes = self._find_grades(profile)
+            self._find_grades(profile)
         profile.refuse_problems()
-        self.notes = [*self.file_notes, *profile.notes(self.recipe, self.left_out), *notes]
+        self.notes[:0] = [*self.file_notes, *profile.notes(self.recipe, self.left_out)]
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
             self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
         return self
 
-    def _find_grades(self, profile: profiles.Profile) -> list[str]:
-        """Find the grades; what is wrong with them is a problem of the profile. Returns notes."""
-        columns, labels, notes = self.columns, profile.labels(self.columns), list[str]()
+    def _find_grades(self, profile: profiles.Profile) -> None:
+        """Find the grades, and notes; what is wrong with them is a problem of the profile."""
+        columns, labels = self.columns, profile.labels(self.columns)
         try:
             if order := profile.order(columns):
                 self.grades = LabelReader(check_classes(order))
-                return []
+                return
             words = columns.count_words(labels)
             if not profile.whole and not columns.parts:  # a sample is enough for equal parts
                 words = find_words(self.files, self.options, columns)
             columns.refuse_amounts(labels, profile.path)
-            self.grades, notes = grades_in(words, columns, profile.path)
+            self.grades, self.notes = grades_in(words, columns, profile.path)
         except ValueError as error:
             if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
                 self.bad.add(profile.fault)
             profile.problems.append(str(error))
-        return notes
 
     def find_order(self) -> None:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
@@ -264,42 +252,6 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
         words.update(columns.count_words(labels))
         check_grades(len(words), f"{path}: the label has", MAX_LABELS)
     return words
-
-
-def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
-    """Refuse svmlight files whose first index differs from that in training."""
-    for path in [path for path in files if recipe.n_sparse and is_svmlight(path, options)]:
-        extent, here = survey(path), int(recipe.zero_based)
-        from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
-        if from_one if recipe.zero_based else extent.smallest == 0:
-            raise FileError(
-                f"{path}: indices start at {here} here, but at {1 - here} in training; number the "
-                "features as in training"
-            )
-
-
-def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
-    """The options with the first index and the number of features of svmlight files.
-
-    What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
-    """
-    sparse = [path for path in files if is_svmlight(path, options)]
-    if options.n_features or not sparse:
-        size, smaller = options.n_features, hint("n_features", "--n-features")
-        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
-        return options
-    extents, zero_based = [survey(path) for path in sparse], options.zero_based
-    if zero_based is None:
-        zero_based = min(extent.smallest for extent in extents) == 0
-    path, extent = max(zip(sparse, extents, strict=True), key=lambda pair: pair[1].largest)
-    size = extent.largest + zero_based
-    if size < 1:
-        raise FileError(f"{path}: no line has a feature, index:value")
-    what = f"{path}, row {extent.row}: index {extent.largest} means {size:,} features,"
-    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    remedy = join_hints("correct it", "number the features from 1", bad)
-    check_memory(what, FEATURE_BYTES * size, remedy)
-    return replace(options, zero_based=zero_based, n_features=size)
 
 
 class Staging:

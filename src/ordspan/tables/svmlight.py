@@ -1,7 +1,7 @@
 """svmlight and LETOR files: a grade, perhaps qid:N, then index:value pairs on each line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from ordspan.tables.text import Block, Text, parallel_map
 from ordspan.wording import brief, hint
 
 NO_QUERY = -(1 << 62)
-TOKEN = re.compile(rb"[^ \t\r\n#]*")
+CELL = re.compile(rb"[^ \t\r\n#]*")
 SparseRows = tuple[Any, NDArray[np.float64], NDArray[np.int64], Faults]
 """A CSR matrix, grades, queries (NO_QUERY without one) and faults; a bad row has the grade NaN."""
 
 
 class Extent(NamedTuple):
-    """What a first pass over a file finds: its grades, its smallest and its largest index.
+    """What a first pass over files finds: their grades, their smallest and their largest index.
 
     Grades beyond the number that can be learned are not all kept.
     """
@@ -31,31 +31,32 @@ class Extent(NamedTuple):
     grades: set[str]
     smallest: int
     largest: int
-    row: int = 0  # where the largest is
+    where: str  # file and row of the largest
 
 
-def survey(path: str) -> Extent:
-    """A first pass over a file, which ignores bad lines."""
-    state = Path(path).stat() if Path(path).is_file() else None
-    return _survey(path, state and (state.st_size, state.st_mtime_ns))
+def survey(files: Sequence[str]) -> Extent:
+    """A first pass over files, which ignores bad lines."""
+    states = [(path, Path(path).stat()) for path in files]
+    return _survey(*((path, state.st_size, state.st_mtime_ns) for path, state in states))
 
 
 @lru_cache
-def _survey(path: str, state: Any) -> Extent:
+def _survey(*files: tuple[str, int, int]) -> Extent:
     words: set[str] = set()
-    smallest, largest, row = LARGEST_INDEX, -1, 0
-    n_rows = 0
-    for _, (X, grades, _, _) in SvmlightFile(path, zero_based=True).rows(Text(path).blocks()):
-        if len(words) <= MAX_GRADES:
-            words.update(f"{grade:.17g}" for grade in np.unique(grades[~np.isnan(grades)]))
-        if X.nnz:
-            smallest = min(smallest, int(X.indices.min()))
-            entry = int(X.indices.argmax())
-            if X.indices[entry] > largest:
+    smallest, largest, where = LARGEST_INDEX, -1, files[0][0]
+    for path, _, _ in files:
+        n_rows = 0
+        for _, (X, grades, _, _) in SvmlightFile(path, zero_based=True).rows(Text(path).blocks()):
+            if len(words) <= MAX_GRADES:
+                words.update(f"{grade:.17g}" for grade in np.unique(grades[~np.isnan(grades)]))
+            smallest = min(smallest, int(X.indices.min(initial=smallest)))
+            if X.nnz and X.indices.max() > largest:
+                entry = int(X.indices.argmax())
                 largest = int(X.indices[entry])
                 row = n_rows + int(np.searchsorted(X.indptr, entry, side="right"))
-        n_rows += grades.size
-    return Extent(words, smallest, largest, row)
+                where = f"{path}, row {row}"
+            n_rows += grades.size
+    return Extent(words, smallest, largest, where)
 
 
 class SvmlightFile:
@@ -92,62 +93,47 @@ class SvmlightFile:
 
     def rows(self, blocks: Iterator[Block]) -> Iterator[tuple[Block, SparseRows]]:
         """The rows of blocks, with the faults of bad ones."""
+        parsed = parallel_map(lambda block: (block, self._read(block[0])), blocks)
+        return (found for found in parsed if found[1][1].size)
 
-        def parse(block: Block) -> tuple[Block, SparseRows]:
-            return block, self._read(block[0]) or self._read_bad(block[0])
-
-        return (found for found in parallel_map(parse, blocks) if found[1][1].size)
-
-    def _read(self, content: bytes) -> SparseRows | None:
-        """The rows of some lines, by a compiled walk; None if one of them is bad."""
+    def _read(self, content: bytes) -> SparseRows:
+        """The rows of some lines, by a compiled walk; bad cells are named."""
         from scipy.sparse import csr_array
 
         content += b"" if content.endswith(b"\n") else b"\n"
         n_most, n_values = content.count(b"\n"), content.count(b":")
-        queries = np.full(n_most, NO_QUERY, dtype=np.int64)
+        queries, stops = np.full(n_most, NO_QUERY), np.full(n_most, -1)
         starts = np.zeros(n_most + 1, dtype=np.int32)
         columns, raw = np.empty(n_values, dtype=np.int32), np.frombuffer(content, dtype=np.uint8)
         numbers, places = np.zeros(n_values + n_most), np.empty(n_values + n_most, dtype=np.int32)
         values, grades = np.split(numbers, [n_values])
-        n = read_lines(raw, self._first, grades, queries, starts, columns, values, places)
-        size = int(starts[n]) if n >= 0 else 0
-        widest = int(columns[:size].max(initial=-1)) + 1
-        if n < 0 or widest > (self.n_features or widest):
-            return None
+        last = self._first + self.n_features - 1 if self.n_features else LARGEST_INDEX
+        cells = grades, queries, starts, columns, values, places, stops
+        n = read_lines(raw, self._first, last, *cells)
+        size = int(starts[n])
+        numbers[size:n_values] = 0.0  # of rows that are empty, because they are bad
         for place in np.flatnonzero(np.isnan(numbers)).tolist():
-            token = TOKEN.match(content, places[place])
-            number = token[0].decode(errors="replace") if token else ""
-            if not is_number(number):
-                return None
-            numbers[place] = float(number)
-        csr = values[:size], columns[:size], starts[: n + 1]
-        X = csr_array(csr, shape=(n, self.n_features or max(1, widest)))
-        return X, grades[:n], queries[:n], {}
+            number = cell_at(content, places[place])
+            number = number.partition(":")[2] if place < n_values else number
+            if is_number(number):
+                numbers[place] = float(number)
+            else:
+                row = int(np.searchsorted(starts[: n + 1], place, side="right")) - 1
+                stops[row if place < n_values else place - n_values] = places[place]
+        faults, bad = Faults(), np.flatnonzero(stops >= 0)
+        for row, place in zip(bad.tolist(), stops[bad].tolist(), strict=True):
+            cell, form = brief(cell_at(content, place)), f"from {self._first} to at most {last}"
+            faults[row] = f"{cell} is not of the form index:value, with indices that rise {form}"
+            if cell.startswith("'0:") and self._first:
+                faults[row] += f"; give {hint('zero_based=True', '--zero-based')}?"
+            if place == places[n_values + row]:
+                faults[row] = f"the grade {cell} is not a number"
+        grades[bad] = np.nan
+        widest = self.n_features or int(columns[:size].max(initial=0)) + 1
+        X = csr_array((values[:size], columns[:size], starts[: n + 1]), shape=(n, widest))
+        return X, grades[:n], queries[:n], faults
 
-    def _read_bad(self, content: bytes) -> SparseRows:
-        """The rows of lines of which some are bad; these are empty."""
-        lines = [line for line in content.split(b"\n") if line.partition(b"#")[0].strip()]
-        faults = {n: self._fault(line) for n, line in enumerate(lines) if not self._read(line)}
-        good = self._read(b"\n".join(b"0" if n in faults else line for n, line in enumerate(lines)))
-        assert good is not None
-        X, grades, queries, _ = good
-        grades[list(faults)] = np.nan
-        return X, grades, queries, faults
 
-    def _fault(self, line: bytes) -> str:
-        """What is wrong with a line."""
-        grade, *cells = line.partition(b"#")[0].decode(errors="replace").split()
-        if not is_number(grade):
-            return f"the grade {brief(grade)} is not a number"
-        before = self._first - 1
-        last = before + self.n_features if self.n_features else LARGEST_INDEX
-        for cell in cells[bool(cells and re.fullmatch(r"qid:-?[0-9]{1,18}", cells[0])) :]:
-            index, _, value = cell.partition(":")
-            if not re.fullmatch("[0-9]{1,18}", index) or not is_number(value):
-                return f"{brief(cell)} is not of the form index:value"
-            if not before < int(index) <= last:
-                zero = f"; give {hint('zero_based=True', '--zero-based')}?" * (int(index) == 0)
-                limits = f"above {before} here, and at most {last}"
-                return f"index {index} in {brief(cell)} is not {limits}{zero}"
-            before = int(index)
-        return f"{brief(line.decode(errors='replace'))} is not a row, grade index:value ..."
+def cell_at(content: bytes, place: int) -> str:
+    """The cell that begins at a byte."""
+    return next(CELL.finditer(content, place))[0].decode(errors="replace")

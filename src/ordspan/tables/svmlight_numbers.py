@@ -2,7 +2,7 @@
 
 A number is read as a whole number of digits, up to 2**53, and a power of ten within +-22, both of
 which a double holds exactly: one multiplication or division gives the nearest double (Clinger
-1990). Other numbers are left to Python, and so is a block with a line of another form.
+1990). Other numbers are left to Python.
 """
 
 import numpy as np
@@ -74,24 +74,24 @@ def read_number(data, at):
 
 @compiled
 def read_query(data, at):
-    """The query of ``qid:N``, and where it ends; -1 if it is of another form."""
+    """The query of ``qid:N``, and where it ends: where it begins, if it is of another form."""
     if data[at + 1] != QID[1] or data[at + 2] != QID[2] or data[at + 3] != COLON:
-        return np.int64(0), -1
+        return np.int64(0), at
     negative = data[at + 4] == MINUS
     begun = at + 4 + negative
     query, end = read_digits(data, begun, np.int64(0))
     plain = 0 < end - begun <= MAX_DIGITS and is_end(data[end])
-    return -query if negative else query, end if plain else -1
+    return -query if negative else query, end if plain else at
 
 
 @compiled
-def read_lines(data, first_index, grades, queries, starts, columns, values, places):
-    """Fill the arrays of a CSR matrix from svmlight lines.
+def read_lines(data, first, last, grades, queries, starts, columns, values, places, stops):
+    """Fill the arrays of a CSR matrix from svmlight lines; returns the number of rows.
 
-    ``data`` ends with a newline. Returns the number of rows, or -1 for lines of another form.
-    ``queries`` is left alone where a line has no qid, ``starts`` gets one entry more than rows. A
-    number that is not plain is NaN, and begins at the byte that ``places`` has for it: first those
-    of the values, then those of the grades.
+    ``data`` ends with a newline, and indices are from ``first`` to ``last``. ``queries`` is left
+    alone where a line has no qid, ``starts`` gets one entry more than rows. A number that is not
+    plain is NaN; ``places`` has the byte where its cell begins, first those of the values, then
+    those of the grades. A row with a cell of another form is empty; ``stops`` has its byte.
     """
     at, row, entry = 0, 0, 0
     while at < data.size:
@@ -101,17 +101,17 @@ def read_lines(data, first_index, grades, queries, starts, columns, values, plac
             grades[row], at = read_number(data, at)
             at = skip_blanks(data, at)
             if data[at] == QID[0]:
-                queries[row], at = read_query(data, at)
-                if at < 0:
-                    return -1
-                at = skip_blanks(data, at)
-            before = first_index - 1
+                query, end = read_query(data, at)
+                if end > at:
+                    queries[row], at = query, skip_blanks(data, end)
+            before = first - 1
             while data[at] != NEWLINE and data[at] != HASH:
                 index, end = read_digits(data, at, np.int64(0))
                 is_index = 0 < end - at <= MAX_DIGITS and data[end] == COLON
-                if not (is_index and before < index <= LARGEST_INDEX):
-                    return -1
-                columns[entry], places[entry] = index - first_index, end + 1
+                if not (is_index and before < index <= last):
+                    stops[row], entry = at, starts[row]
+                    break
+                columns[entry], places[entry] = index - first, at
                 values[entry], at = read_number(data, end + 1)
                 at = skip_blanks(data, at)
                 before = index

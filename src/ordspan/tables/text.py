@@ -24,8 +24,6 @@ N_SPANS = 32  # places of a large file that a sample takes rows from
 STDIN = "-"
 PACKED = (".gz", ".zst")
 THREADS = 2
-MARKS = {b"\xef\xbb\xbf": "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""Byte-order marks, which give the encoding."""
 UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
 
 
@@ -71,14 +69,14 @@ class Text:
             head = self._read_bytes()
             while path == STDIN and b"\n" not in head and (more := self._read_bytes()):
                 head += more
-        mark = next((m for m in MARKS if head.startswith(m)), b"")
-        self.encoding = encoding or MARKS.get(mark, "utf-8")
-        self._decoder = None
+        marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        self.encoding = encoding or ("utf-16" if marked else "utf-8")
+        self._decoder, self._begin = None, 0
         if codecs.lookup(self.encoding).name != "utf-8":
             self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
-        elif mark:
-            head = head.removeprefix(b"\xef\xbb\xbf")
-        self._begin = len(mark) if self._decoder is None else 0
+        elif head.startswith(codecs.BOM_UTF8):
+            self._begin = len(codecs.BOM_UTF8)
+            head = head[self._begin :]
         self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
         self.head = self._decoded(head)
         if b"\0" in self.head[:4096]:
@@ -145,9 +143,15 @@ class Text:
         If cells contain line breaks, a piece of a large file may begin inside one.
         """
         total = Path(self.path).stat().st_size - self._begin
-        if self.seekable and total > size:
-            return list(self._spans(total, size // N_SPANS)), False
         kept: list[bytes] = []
+        if self.seekable and total > size:
+            with open(self.path, "rb") as file:
+                for number in range(N_SPANS):
+                    file.seek(self._begin + total * number // N_SPANS)
+                    if number:  # perhaps within a line
+                        file.readline(LONGEST_LINE)
+                    kept.append(file.read(size // N_SPANS) + file.readline(LONGEST_LINE))
+            return kept, False
         each = BLOCK_BYTES
         for content, _, _ in self.blocks():
             kept.append(content if each == BLOCK_BYTES else first_lines(content, each))
@@ -155,16 +159,6 @@ class Text:
                 each //= 2
                 kept = [first_lines(content, each) for content in kept]
         return kept, each == BLOCK_BYTES
-
-    def _spans(self, total: int, size: int) -> Iterator[bytes]:
-        end = 0
-        with open(self.path, "rb") as file:
-            for number in range(N_SPANS):
-                file.seek(self._begin + max(end, total * number // N_SPANS))
-                if number and file.tell() > self._begin + end:
-                    file.readline(LONGEST_LINE)
-                yield file.read(size) + file.readline(LONGEST_LINE)
-                end = file.tell() - self._begin
 
     def __del__(self) -> None:
         """Close the file."""
