@@ -278,9 +278,10 @@ def test_the_encoding_of_the_training_is_remembered_unless_a_file_is_utf_8(tmp_p
     assert b"\n1," in graded
 
 
-def test_the_header_of_csv_may_stand_below_titles(tmp_path):
+@pytest.mark.parametrize("sign", ",;")
+def test_the_header_of_csv_may_stand_below_titles(sign, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("Survey of 2024\n\nsize,grade\n" + "1,1\n2,2\n3,3\n" * 40)
+    path.write_text("Survey of 2024\n\n" + f"size{sign}grade\n" + f"1{sign}1\n2{sign}2\n" * 60)
     with pytest.raises(ValueError, match="--header-row N"):
         ordspan.train_files(path, tmp_path / "model", label="grade")
     model = ordspan.train_files(path, tmp_path / "model", label="grade", header_row=3)

@@ -209,7 +209,8 @@ mean 'income'?
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
-        end = f"; if fields are separated by spaces, give {SPACES}"
+        end = f"; if a title stands above the names of the columns, give {HEADER_ROW}; if fields "
+        end += f"are separated by spaces, {SPACES}"
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")
