@@ -30,7 +30,8 @@ def annotate(job: AnnotateJob, json: bool) -> None:
     session = Session(Path(job.state), items, folder, job.guess)
     if not json:
         print_notes({"notes": items.notes})
-    app = make_app(session, title=items.path.name, question=job.question, token=token)
+    question = folder.options.get("question") or "Which grade fits?"
+    app = make_app(session, title=items.path.name, question=question, token=token)
 
     def started(address: str) -> None:
         n_items, n_answers = len(session.items), int(session.history.answered.sum())

@@ -585,7 +585,9 @@ class AnnotateJob(OpeningJob, ServerJob):
     drop: Columns = option("Columns to show but not to learn from.", ())
     hide: Columns = option("Columns to neither show nor learn from.", ())
     text: Columns = option("Columns to treat as text even if they look like numbers.", ())
-    question: str = option("The question shown with each item.", "Which grade fits?")
+    question: str | None = option(
+        "The question shown with each item; by default, Which grade fits?"
+    )
     guess: Literal["half", "show", "hide"] = option(
         "Show the model's guess for a random half of the items, so that its influence on the "
         "answers can be measured (half), for all (show) or for none (hide).",

@@ -93,16 +93,16 @@ def test_the_printed_command_trains_named_grades(tmp_path):
 
 def test_a_state_folder_keeps_to_its_items(tmp_path):
     path, state, out = write_items(tmp_path)[0], tmp_path / "state", tmp_path / "labels.csv"
-    with annotating(state, path, ["low", "mid", "high", "top", "best"], id="id"):
+    with annotating(state, path, ["low", "mid", "high", "top", "best"], id="id", question="How?"):
         assert "no labels to export yet" in told("--state", state, "--export", out, code=1)
     assert not out.exists()
-    assert "as --grades, not" in told(path, "--grades", "1,2", "--state", state, code=1)
-    said_of = "created with 'nothing' as --delimiter, not ';'"
+    assert "created with --grades [" in told(path, "--grades", "1,2", "--state", state, code=1)
+    said_of = "created without --delimiter, so ';' cannot"
     assert said_of in told("--delimiter", ";", "--state", state, code=1)
-    said_of = "created with 'nothing' as --drop"
-    assert said_of in told(path, "--drop", "age", "--state", state, code=1)
+    assert "without --drop" in told(path, "--drop", "age", "--state", state, code=1)
+    assert "with --question 'How?'" in told("--question", "Which?", "--state", state, code=1)
     path.write_text(path.read_text() + "x60,1,1,Ulm\n")
-    assert "has changed since" in told("--state", state, code=1)
+    assert "no longer, the file" in told("--state", state, code=1)
 
 
 def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
@@ -116,7 +116,7 @@ def test_answers_can_be_exported_whatever_becomes_of_the_items(tmp_path):
     with annotating(state):  # other line ends are no other items
         pass
     for change, sentence in (
-        (lambda: path.write_text("other\n1\n"), "has changed"),
+        (lambda: path.write_text("other\n1\n"), "no longer, the file"),
         (path.unlink, "is missing"),
     ):
         change()

@@ -25,8 +25,11 @@ from ordspan.tables.rows import REFUSE, BadRows, Batch, FileError
 from ordspan.wording import brief, shell_list
 
 NAME = "annotate.json"
-REMEMBERED = (*(one.name for one in fields(OpeningJob)), "classes", "id", "drop", "hide", "text")
-"""The options that decide what the items are; the others may change."""
+REMEMBERED = (
+    *(one.name for one in fields(OpeningJob)),
+    *("classes", "id", "drop", "hide", "text", "question"),
+)
+"""The options that decide what the items are and what is asked; the others may change."""
 NUMBER, TEXT, IMAGE = "number", "text", "image"
 IMAGE_FILE = r"(?i)^[^:]*[.](png|jpe?g|gif|webp)$"
 """Names of images, not addresses; SVG is excluded because it can contain scripts."""
@@ -240,17 +243,19 @@ def open_folder(job: AnnotateJob) -> tuple[Folder, Items]:
     for name, now in given.items():
         then = folder.options.get(name)
         if now and now != then:
-            flag, was = options_of(AnnotateJob)[name].names[0], brief(then or "nothing")
+            flag = options_of(AnnotateJob)[name].names[0]
+            was = f"with {flag} {brief(then)}" if then else f"without {flag}"
             raise FileError(
-                f"{path} was created with {was} as {flag}, not {brief(now)}; give the same or "
-                "leave it out, or start a new folder with --state"
+                f"{path} was created {was}, so {brief(now)} cannot be given now; leave it out, or "
+                "start a new folder with --state"
             )
     job = replace(job, **folder.options, items=job.items or folder.items)
     if not Path(str(job.items)).is_file():
         raise FileError(f"{job.items}, the items of {path}, is missing; give the file again")
     if digest_of(str(job.items)) != folder.digest:
         raise FileError(
-            f"{job.items} has changed since {path} was created, and answers belong to its rows; "
-            "restore the file, or start a new folder with --state (--export still works)"
+            f"{job.items} is not, or no longer, the file that {path} was created with, and answers "
+            "belong to its rows; restore that file, or start a new folder with --state (--export "
+            "still works)"
         )
     return folder, Items(job)
