@@ -283,6 +283,7 @@ SAID = [
     (RARE, ["--passes", 3], "192 rows, 1 of them ranges, in 3 passes, in "),
     (RARE, ["--passes", 3], "MAE of pass 3, whose rows were seen before: "),
     (CLEAN, ["--grades", "0..40"], "41 grades: 0, 1, 2, 3, 4, 5, 6, 7, ..., 40 (41 in all)."),
+    (CLEAN, ["--grades", "0..40"], "no row has 0, "),
     (NOISE, [], "The model is no better than always predicting 3"),
     (GAP, [], "missing numbers are filled"),
     (CLEAN.sort("grade"), [], "rows are alike in their labels: they are learned in random order"),

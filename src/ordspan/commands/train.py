@@ -505,6 +505,10 @@ class Run:
             notes.append(
                 f"very few rows have the grades {names}; if these are mistyped, {way} finds them"
             )
+        absent = self.classes[lower.cumsum() - upper.cumsum() + upper == 0].tolist()
+        if absent and self.job.classes is not None:
+            listed = hint("classes=", "--grades")
+            notes.append(f"no row has {first_few([*map(str, absent)])}, which {listed} lists")
         if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(lower, self.repeated):
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
