@@ -68,5 +68,5 @@ def test_a_word_among_numbers_is_named_by_its_row():
     bad.loc[3, "size"] = "large"
     with pytest.raises(ValueError, match=r"row 3: column 'size' holds 'large', not a number"):
         encoder.transform(bad)
-    with pytest.raises(ValueError, match="no column 'rent', 'town'"):
+    with pytest.raises(ValueError, match="no columns 'rent', 'town'"):
         encoder.transform(table[["size"]])

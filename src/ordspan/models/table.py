@@ -268,8 +268,8 @@ class TableModel:
         from ordspan.tables.numbers import without_codes
 
         cells = as_frame(table, self.columns.names())
-        frame = self.columns.frame(without_codes(cells, self.options.na))
-        lower, upper, faults = self.columns.read(LabelReader(self.classes_), frame)
+        cells = without_codes(cells, self.options.na)
+        lower, upper, faults = self.columns.read(LabelReader(self.classes_), cells)
         unlabelled = np.flatnonzero(lower == NO_LABEL).tolist()
         if faults := dict.fromkeys(unlabelled, "there is no label") | faults:
             row = min(faults)

@@ -331,14 +331,14 @@ def matrix_of(
 
     if not numbers:
         return np.empty((table.height, 0))
-    for column in map(table.get_column, numbers):
-        if not column.dtype.is_float():
-            values, stray = as_numbers(column, decimal)
-            table = table.with_columns(values)
-            for row in stray.arg_true():
-                what = f"column {column.name!r} holds {brief(column[row])}, not a number"
-                remedy = f"correct it, or train with {columns_hint('text', column.name)}"
-                faults.setdefault(row, f"{what}; {remedy}")
+    kinds = table.schema
+    for column in [table[name] for name in numbers if not kinds[name].is_float()]:
+        values, stray = as_numbers(column, decimal)
+        table = table.with_columns(values)
+        for row in stray.arg_true():
+            what = f"column {column.name!r} holds {brief(column[row])}, not a number"
+            remedy = f"correct it, or train with {columns_hint('text', column.name)}"
+            faults.setdefault(row, f"{what}; {remedy}")
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 
 

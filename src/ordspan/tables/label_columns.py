@@ -115,17 +115,20 @@ class LabelColumns:
                 f"{ALL_GRADES}"
             )
 
-    def read(self, reader: LabelReader, frame: pl.DataFrame) -> tuple[Ranks, Ranks, Faults]:
-        """Lower and upper ranks of the rows of a `frame`, and the faults of bad ones.
+    def read(
+        self, reader: LabelReader, table: pl.DataFrame, decimal: str = ".", path: str = "the table"
+    ) -> tuple[Ranks, Ranks, Faults]:
+        """Lower and upper ranks of the rows of a table, and the faults of bad ones.
 
         A row that is bad or has no label has the rank NO_LABEL.
         """
-        ranks, faults = np.full((frame.height, 2), NO_LABEL, dtype=np.int64), Faults()
-        numbered = frame.with_row_index(ROW)
-        groups = numbered.group_by(frame.columns, maintain_order=True).agg(ROW)
-        for *cells, rows in groups.iter_rows():  # each distinct label once
+        ranks, faults = np.full((table.height, 2), NO_LABEL, dtype=np.int64), Faults()
+        numbered = table.select(self.names()).with_row_index(ROW)
+        groups = numbered.group_by(self.names(), maintain_order=True).agg(ROW)
+        distinct = self.frame(groups, decimal, path).iter_rows(named=True)
+        for cells, rows in zip(distinct, groups[ROW].to_list(), strict=True):
             try:
-                ranks[rows] = self._read_cells(reader, dict(zip(frame.columns, cells, strict=True)))
+                ranks[rows] = self._read_cells(reader, cells)
             except ValueError as error:
                 faults |= dict.fromkeys(rows, str(error))
         return ranks[:, 0], ranks[:, 1], faults

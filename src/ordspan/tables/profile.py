@@ -188,7 +188,8 @@ class Profile:
 
     def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
         """What neighbouring rows are alike in, or nothing."""
-        lower, upper, _ = columns.read(grades, self.labels(columns))
+        read = [columns.read(grades, t, f.decimal, f.path)[:2] for f, t in self.samples]
+        lower, upper = np.concatenate(read, axis=1)
         numbers = {repr(name): self.numbers(name)[0] for name in recipe.numbers}
         words = {repr(name): self.cells(name) for name in recipe.texts}
         rows = pl.DataFrame({"their labels": lower + upper} | numbers | words)

@@ -200,8 +200,8 @@ class RowReader:
         kept = batch.kept.select(n for n in self.keep if n in table.columns)  # or no qid is there
         batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
         if self.grades is not None:
-            labels = self.columns.frame(table, reader.decimal, reader.path)
-            lower, upper, wrong = self.columns.read(self.grades, labels)
+            where = reader.decimal, reader.path
+            lower, upper, wrong = self.columns.read(self.grades, table, *where)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         raises = faults and self.bad.policy == "raise"
