@@ -7,7 +7,7 @@ which a double holds exactly: one multiplication or division gives the nearest d
 
 import numpy as np
 
-from ordspan.core.compiling import compiled
+from ordspan.core.compiling import compiled, without_refcount
 
 LARGEST_EXACT, MAX_DIGITS, LARGEST_POWER = 1 << 53, 18, 22
 LARGEST_INDEX = 2**31 - 2
@@ -93,6 +93,7 @@ def read_lines(data, first, last, grades, queries, starts, columns, values, plac
     plain is NaN; ``places`` has the byte where its cell begins, first those of the values, then
     those of the grades. A row with a cell of another form is empty; ``stops`` has its byte.
     """
+    data = without_refcount(data)  # counted, every call would take 2.2 times as long
     at, row, entry = 0, 0, 0
     while at < data.size:
         at = skip_blanks(data, at)
