@@ -64,6 +64,22 @@ def test_rows_are_scaled_by_those_before_and_absurd_values_are_clipped(form):
     np.testing.assert_allclose(state[scaling.SPREAD], len(rows) * kept.var(axis=0))
 
 
+@as_both
+def test_gaps_leave_mean_and_spread_alone_and_become_the_mean(form):
+    rows = np.random.default_rng(2).normal(1000.0, 1.0, size=(1500, 3))
+    rows[np.random.default_rng(3).random(rows.shape) < 0.3] = np.nan
+    rows[:5] = np.nan
+    state, out = np.zeros((scaling.N_STATE_ROWS, 3)), rows.copy()
+    form(scaling.learn_dense)(state, out)
+    for j, column in enumerate(rows.T):
+        there, alone = ~np.isnan(column), np.zeros((scaling.N_STATE_ROWS, 1))
+        dense = column[there, np.newaxis]
+        form(scaling.learn_dense)(alone, dense)
+        np.testing.assert_array_equal(out[there, j], dense[:, 0])
+        np.testing.assert_array_equal(state[:, j], alone[:, 0])
+        assert not out[~there, j].any()
+
+
 @pytest.mark.parametrize("name", ["california", "abalone", "parkinson"])
 def test_one_absurd_row_does_not_ruin_a_model(name):
     """100 rows later the error is that of a model without it, wherever it stood."""

@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordspan.core.compiling import FAST, compiled
+from ordspan.core.compiling import FAST, compiled, without_refcount
 from ordspan.core.state import wrong_type
 
 N_STATE_ROWS = 6
 COUNT, MEAN, SPREAD, SCALE, LATER_MEAN, LATER_SPREAD = range(N_STATE_ROWS)
 """Rows of a state: number of values, their mean, the sum of their squared deviations, and the
-factor for the next rows; mean and spread of the rows after FEW_ROWS, up to SURE_ROWS."""
+factor for the next rows; mean and spread of the values after FEW_ROWS, up to SURE_ROWS."""
 
 EVERY_ROW, SELDOM = 1024, 64
-"""The factor is updated with each of the first EVERY_ROW rows, and every SELDOM rows after them: a
-root and a division for every value would take longer than learning it."""
+"""The factor is updated with each of the first EVERY_ROW values of a feature, and with every
+SELDOM-th after them: a root for every value would take longer than learning it."""
 
 FEW_ROWS, LIMIT = 5, 8.0
-"""After FEW_ROWS rows, a number more than LIMIT standard deviations away from the mean of the rows
-before it is clipped: one absurd row must not spoil the mean and the spread."""
+"""After FEW_ROWS values, one more than LIMIT standard deviations away from the mean of those before
+it is clipped: one absurd row must not spoil the mean and the spread."""
 
 SURE_ROWS = 16
-"""By then the rows after FEW_ROWS tell if one of the first, which are not clipped, was absurd."""
+"""By then the values after FEW_ROWS tell if one of the first, which are not clipped, was absurd."""
 
 
 def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
@@ -45,66 +45,60 @@ def why_unusable(state: NDArray[Any], n_features: int) -> str | None:
 def learn_dense(state, rows):
     """Update the state row by row; centre and scale each row by the rows up to it, in place.
 
-    A constant feature becomes 0. A value beyond LIMIT, by the rows before it, becomes LIMIT or
-    -LIMIT, and the mean and the spread take the clipped value. The first FEW_ROWS rows, which are
-    not clipped, are forgotten after SURE_ROWS rows if one of them was absurd. The spread may be up
-    to SELDOM rows old, so values are also clipped to the root of the number of rows before them:
-    the most that a spread up to date allows.
+    A missing number becomes 0, the mean, and is not counted; a constant feature becomes 0. A value
+    beyond LIMIT, by the values before it, becomes LIMIT or -LIMIT, and the mean and the spread take
+    the clipped value. The first FEW_ROWS values, which are not clipped, are forgotten after
+    SURE_ROWS values if one of them was absurd. The spread may be up to SELDOM values old, so values
+    are also clipped to the root of the number of values before them: the most that a spread up to
+    date allows.
     """
-    mean, spread, scale = state[MEAN], state[SPREAD], state[SCALE]
-    n = state[COUNT, 0]
+    state = without_refcount(state)
+    count, mean, spread, scale = state[COUNT], state[MEAN], state[SPREAD], state[SCALE]
     for i in range(rows.shape[0]):
-        most = sqrt(n)
-        n += 1.0
-        share = 1.0 / n
-        refresh = n <= EVERY_ROW or n % SELDOM == 0.0
-        if FEW_ROWS < n <= SURE_ROWS:
-            learn_later(state, rows[i], n - FEW_ROWS)
         for j in range(rows.shape[1]):
-            value = np.float64(rows[i, j])
-            value = value if value == value else mean[j]  # missing: the mean of the rows before
+            value, before = np.float64(rows[i, j]), count[j]
+            if value != value:
+                rows[i, j] = 0.0
+                continue
+            n = before + 1.0
+            if FEW_ROWS < n <= SURE_ROWS:
+                learn_later(state, j, value)
             step, clipped = value - mean[j], 0.0
             if n > FEW_ROWS and abs(step) * scale[j] > LIMIT:
                 clipped = LIMIT if step > 0.0 else -LIMIT
                 step = clipped / scale[j]
                 value = mean[j] + step
-            mean[j] += step * share
+            count[j] = n
+            mean[j] += step / n
             spread[j] += step * (value - mean[j])
-            if refresh:
+            if n <= EVERY_ROW or int(n) % SELDOM == 0:
                 scale[j] = sqrt(n / spread[j]) if spread[j] > 0.0 else 0.0
             scaled = (value - mean[j]) * scale[j]
-            scaled = scaled if scaled < most else most
-            scaled = scaled if scaled > -most else -most
+            if scaled * scaled > before:
+                scaled = sqrt(before) if scaled > 0.0 else -sqrt(before)
             rows[i, j] = clipped if clipped != 0.0 else scaled
-        if n == SURE_ROWS:
-            forget_absurd_start(state)
-    state[COUNT, :] = n
+            if n == SURE_ROWS:
+                forget_absurd_start(state, j)
 
 
 @compiled(fastmath=FAST)
-def learn_later(state, row, n):
-    """Update the mean and the spread of the rows after FEW_ROWS by the n-th of them."""
-    mean, spread = state[LATER_MEAN], state[LATER_SPREAD]
-    for j in range(row.size):
-        value = np.float64(row[j])
-        value = value if value == value else mean[j]
-        step = value - mean[j]
-        mean[j] += step / n
-        spread[j] += step * (value - mean[j])
+def learn_later(state, j, value):
+    """Update the mean and the spread of the values of a feature after FEW_ROWS by the next one."""
+    step = value - state[LATER_MEAN, j]
+    state[LATER_MEAN, j] += step / (state[COUNT, j] + 1.0 - FEW_ROWS)
+    state[LATER_SPREAD, j] += step * (value - state[LATER_MEAN, j])
 
 
 @compiled(fastmath=FAST)
-def forget_absurd_start(state):
-    """Forget the first FEW_ROWS rows of each feature in which one of them was absurd.
+def forget_absurd_start(state, j):
+    """Forget the first FEW_ROWS values of a feature if one of them was absurd.
 
-    It was, if the spread exceeds what a single value at LIMIT deviations of the later rows adds.
+    It was, if the spread exceeds what a single value at LIMIT deviations of the later ones adds.
     """
-    share = 1.0 - FEW_ROWS / SURE_ROWS
-    for j in range(state.shape[1]):
-        later = state[LATER_SPREAD, j] / share
-        if 0.0 < later * LIMIT * LIMIT < state[SPREAD, j] * SURE_ROWS:
-            state[MEAN, j], state[SPREAD, j] = state[LATER_MEAN, j], later
-            state[SCALE, j] = sqrt(SURE_ROWS / later)
+    later = state[LATER_SPREAD, j] / (1.0 - FEW_ROWS / SURE_ROWS)
+    if 0.0 < later * LIMIT * LIMIT < state[SPREAD, j] * SURE_ROWS:
+        state[MEAN, j], state[SPREAD, j] = state[LATER_MEAN, j], later
+        state[SCALE, j] = sqrt(SURE_ROWS / later)
 
 
 @compiled(fastmath=FAST)
