@@ -137,7 +137,13 @@ UNDECIDED = [
     (VOTES, [], "a.csv: column 'label' holds lists such as", None, [-2]),
     *((VOTES, more, LISTS, None, [-2]) for more in (["--grades", "-2..3"], ["--brackets"])),
     (coded("99"), [], "99 (40 rows) lies far from the other grades", "99", [0, 1, 2, 3]),
-    (coded("-"), [], "'-' (40 rows): leave such rows out with na=['-'] (--na -)", "-", [0, 1]),
+    (
+        coded("-"),
+        [],
+        "'-' (40 rows): leave such rows out, in files with na=['-'] (--na -)",
+        "-",
+        [0, 1],
+    ),
     *(
         (coded(words), [], f"'{words}' (40 rows)", words, [0, 1, 2, 3])
         for words in ("Prefer not to answer", "Don’t know")

@@ -129,7 +129,9 @@ def test_estimators_without_a_score_and_thresholds_are_refused():
     ):
         CalibratedOrdinal(MulticlassPA()).fit(X, Y)
     assert not hasattr(CalibratedOrdinal(MulticlassPA()), "partial_fit")
-    assert not hasattr(CalibratedOrdinal(OrdinalSVM()), "partial_fit")
+    with pytest.raises(AttributeError) as caught:
+        _ = CalibratedOrdinal(OrdinalSVM()).partial_fit
+    assert "OrdinalSVM cannot learn row by row" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize(

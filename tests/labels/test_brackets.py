@@ -60,7 +60,6 @@ def test_brackets_are_the_cells_that_labels_tell_apart(seed):
         lambda ends: pd.DataFrame(ends).to_numpy(),
         lambda ends: list(zip(*ends.values(), strict=True)),
         lambda ends: pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="left"),
-        lambda ends: pd.arrays.IntervalArray.from_arrays(*ends.values(), closed="right"),
     ],
 )
 def test_two_columns_may_come_as_one(as_one):
@@ -70,9 +69,11 @@ def test_two_columns_may_come_as_one(as_one):
 
 
 def test_an_interval_array_is_of_brackets_or_of_grades():
-    half_open, closed = (
-        pd.arrays.IntervalArray.from_breaks([1, 2, 3], s) for s in ("left", "both")
+    half_open, from_cut, closed = (
+        pd.arrays.IntervalArray.from_breaks([1, 2, 3], s) for s in ("left", "right", "both")
     )
+    with pytest.warns(UserWarning, match="closed on the right.*right=False"):
+        brackets(from_cut, edges=[2])
     with pytest.raises(ValueError, match=r"ordspan\.brackets"):
         OrdinalPA().fit(np.zeros((2, 1)), half_open)
     with pytest.raises(ValueError, match="closed on both sides"):
@@ -147,7 +148,7 @@ def test_more_than_60_bands_need_edges():
         (([10, 30], [20, 25]), "row 1: lower 30 is above upper 25"),
         (([10, 30], [20]), r"shapes \(2,\), \(1,\)"),
         ((["a"], ["b"]), "could not convert string to float: 'a'"),
-        ((["< 18", "18+"] * 5 + ["high"],), "row 10: label 'high': this is no bracket"),
+        ((["< 18", "18+"] * 5 + ["high"],), "row 10: label 'high': not a bracket"),
         ((["< 18", "18+"] * 5 + ["30-20"],), "row 10: label '30-20': the lower end"),
         ((["< 18", "18+"] * 5 + ["Don't know"],), r"Don't know.* \(1 row\)"),
         (([10] * 9, [None] * 9), "no amount separates"),

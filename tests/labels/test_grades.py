@@ -83,7 +83,7 @@ NO_ORDER = (
         ([1, 2], ["a", "b", "a"], "lists 'a' more than once"),
         ([1, 2], [[1, 2]], "1-d list from lowest to highest, got 2-d"),
         ([1, 2], ["a"], "found only the grade 'a' .*; list all grades: classes="),
-        ([1, 2], [], "found no grade; list all grades: classes="),
+        ([1, 2], [], "found no grades; list all grades: classes="),
         ([1, 2], [1.0, np.nan], "must be finite"),
         (["low", "high"], None, NO_ORDER),
         ([["low", "mid"], ["mid", "high"]], None, NO_ORDER),

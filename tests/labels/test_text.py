@@ -207,7 +207,7 @@ def meant(wrong, name):
         (FIVE, [">5"], "no grade among .* lies inside '>5': >=, <=, .* include an end"),
         (FIVE, ["<1"], "no grade among .* lies inside '<1': >=, <=, .* include an end; else write"),
         (FIVE, ["(3,4)"], r"no grade among \[1, 2, 3, 4, 5\] lies inside '\(3,4\)'"),
-        (FIVE, ["2/5"], "no pair of neighbours"),
+        (FIVE, ["2/5"], "not a pair of neighbouring grades"),
         (FIVE, ["-" * 5000], "not among"),
         (
             FIVE,
@@ -223,7 +223,7 @@ def meant(wrong, name):
             ["low", "low-high", "high"],
             r"'high', 'low'\] is not known: .* with classes=.*; 'low-high' is a range",
         ),
-        (None, [], "found no grade; list all grades: classes="),
+        (None, [], "found no grades; list all grades: classes="),
     ],
 )
 def test_what_cannot_be_read_is_named_with_what_may_be_meant(grades, words, message):

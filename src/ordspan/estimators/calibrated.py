@@ -24,8 +24,13 @@ from ordspan.learners.rows import check_weights
 
 
 def can_stream(model: CalibratedOrdinal) -> bool:
-    """Whether the estimator supports ``partial_fit``; a pipeline does not."""
-    return model.estimator is None or isinstance(model.estimator, ThresholdEstimator)
+    """Whether the estimator learns row by row; the reason is raised if it does not."""
+    if model.estimator is None or isinstance(model.estimator, ThresholdEstimator):
+        return True
+    raise AttributeError(
+        f"a {type(model.estimator).__name__} cannot learn row by row: call fit, or calibrate an "
+        "OrdinalPA, KernelOrdinalPA or PRank, whose rows you prepare before"
+    )
 
 
 class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
@@ -57,7 +62,7 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Seed of the folds.
+        Seed of the folds, and of the default estimator.
 
     Attributes
     ----------
@@ -122,7 +127,8 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
         self.random_state = random_state
 
     def _new_estimator(self) -> Any:
-        return OrdinalPA() if self.estimator is None else clone(self.estimator)
+        default = OrdinalPA(random_state=self.random_state)
+        return default if self.estimator is None else clone(self.estimator)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator to all rows, and calibrate it on cross-validated scores.

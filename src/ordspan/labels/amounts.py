@@ -96,7 +96,7 @@ def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
     ends = read_ends(text)
     if not ends:
         raise ValueError(
-            "this is no bracket of amounts; write it as '25k to 50k', 'under 25k' or '25k or more'"
+            "not a bracket of amounts; write it as '25k to 50k', 'under 25k' or '25k or more'"
         )
     low = next((ends[kind].value for kind in STARTS if kind in ends), -np.inf)
     high = next((ends[kind].value for kind in ("high", "below") if kind in ends), np.inf)
@@ -288,7 +288,10 @@ def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[st
     """
     if no_answer := forms.about_no_answer(words):
         raise ValueError(no_answer)
-    spans = read_brackets(words)
+    if not (spans := read_brackets(words)):
+        raise ValueError(
+            f"no label is a bracket of amounts, such as 25k to 50k: {min(words)!r} ..."
+        )
     values = np.array([*spans.values()], dtype=np.float64).reshape(-1, 2)
     counts = np.array([words[word] for word in spans], dtype=np.int64)
     if not parts:

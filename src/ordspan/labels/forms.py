@@ -99,7 +99,11 @@ def about_no_answer(counts: Counter[str]) -> str:
     """What to do about words that say that there is no answer, if there are any."""
     words = [word for word in counts if is_no_answer(word)]
     listed = ", ".join(f"{word!r} ({plural(counts[word], 'row')})" for word in words)
-    return f"{listed}: leave such rows out with {columns_hint('na', *words)}" if words else ""
+    return (
+        f"{listed}: leave such rows out, in files with {columns_hint('na', *words)}"
+        if words
+        else ""
+    )
 
 
 def normalise_label(word: str) -> str:

@@ -43,7 +43,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
     if unique.size < order.size:
         raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
     if order.size < 2:
-        what = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grade"
+        what = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grades"
         raise ValueError(f"found {what}; list all grades: {ALL_GRADES}")
     return order
 
@@ -93,6 +93,11 @@ def sorted_grades(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
             f"measurements: cut them into grades {cut}, or list the grades from lowest to highest "
             + remedy
+        )
+    if numbers.size > MAX_FOUND:
+        raise ValueError(
+            f"the labels are {numbers.size} different numbers, as measurements are: cut them into "
+            f"grades {cut}; if each is a grade, list them all {remedy}"
         )
     if np.unique(numbers).size < numbers.size:
         raise ValueError(
@@ -152,11 +157,6 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     grade_words = numbers | included if numbers else words
     labels = sorted_grades(np.array(sorted(grade_words)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
-    if grades.size > MAX_FOUND:
-        raise ValueError(
-            f"the labels are {grades.size} different numbers, as measurements are: cut them into "
-            f"grades with {CUT}; if each is a grade, list them all, {ALL_GRADES}"
-        )
     codes = far_from_others(grades)
     if far := [text for text in map(forms.number_as_text, codes.tolist()) if text not in included]:
         rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")

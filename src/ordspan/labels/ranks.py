@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from ordspan.core.state import Floats, Ranks
 from ordspan.labels import amounts
 from ordspan.labels.forms import OPEN, is_number, normalise_label, number_as_text, readings
-from ordspan.labels.grades import check_classes, classes_of, numbers_of, sorted_grades
+from ordspan.labels.grades import (
+    check_classes,
+    classes_of,
+    far_from_others,
+    numbers_of,
+    sorted_grades,
+)
 from ordspan.labels.text import LabelReader, rating_range, split_ratings
 from ordspan.wording import brief, check_choice, shown, warn
 
@@ -59,7 +65,10 @@ def common_order(*orders: NDArray[Any] | None) -> NDArray[Any] | None:
     """The order of the grades that columns know, which must agree."""
     lists = [order for order in orders if order is not None]
     if lists and not np.array_equal(lists[0], lists[-1]):
-        raise ValueError(f"two columns differ in order: {shown(lists[0])} and {shown(lists[-1])}")
+        raise ValueError(
+            f"two columns differ in order: {shown(lists[0])} and {shown(lists[-1])}; give the "
+            "right one with classes=[...]"
+        )
     return lists[0] if lists else None
 
 
@@ -135,7 +144,13 @@ def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDAr
         return check_classes(order if classes is None else classes)
     refuse_missing(labels)
     grades = check_classes(sorted_grades(distinct(labels)))
-    if labels.ndim == 2 and grades.dtype.kind in "iuf" and (edge := shared_edge(*labels.T)):
+    is_numeric = grades.dtype.kind in "iuf"
+    if labels.ndim == 1 and is_numeric and (codes := far_from_others(grades)).size:
+        warn(
+            f"{shown(codes)} lies far from the other grades: leave its rows out if it stands for "
+            "no answer, or list all grades with classes=[...] if it is one"
+        )
+    if labels.ndim == 2 and is_numeric and (edge := shared_edge(*labels.T)):
         warn(
             f"these ranges look like brackets of amounts: {edge} ends one and begins another, but "
             "both ends are taken for grades that belong to the range. Use y, classes = "
@@ -199,16 +214,18 @@ def is_open_value(value: Any) -> bool:
     return isinstance(value, float | np.floating) and not np.isfinite(value)
 
 
-def encode(labels: Labels, classes: NDArray[Any], *, what: str = "label") -> tuple[Ranks, Ranks]:
+def encode(
+    labels: Labels, classes: NDArray[Any], *, what: str = "label", rows: Any = None
+) -> tuple[Ranks, Ranks]:
     """Lower and upper ranks 1..K of labels; open ends of ranges become 1 and K.
 
-    ``what`` is the word for a label in errors.
+    ``what`` is the word for a label in errors, and ``rows`` are the numbers of their rows.
 
     >>> encode(np.array([["mid", "high"]]), np.array(["low", "mid", "high"]))
     (array([2]), array([3]))
     """
     refuse_missing(labels)
-    ranks = _ranks(labels, classes, what)
+    ranks = _ranks(labels, classes, what, rows)
     if labels.ndim == 1:
         return ranks, ranks
     lower, upper = np.ascontiguousarray(np.where(ranks == 0, [1, classes.size], ranks).T)
@@ -222,7 +239,7 @@ def encode(labels: Labels, classes: NDArray[Any], *, what: str = "label") -> tup
     return lower, upper
 
 
-def _ranks(labels: Labels, classes: NDArray[Any], what: str) -> Ranks:
+def _ranks(labels: Labels, classes: NDArray[Any], what: str, rows: Any) -> Ranks:
     """The rank of every label or end, 0 for open ends."""
     whole = labels.dtype.kind in "iu" and classes.dtype.kind in "iu"
     if whole and np.array_equal(classes, np.arange(classes[0], classes[0] + classes.size)):
@@ -240,6 +257,7 @@ def _ranks(labels: Labels, classes: NDArray[Any], what: str) -> Ranks:
     unknown = (at < 0) | (classes[at] != values)
     if unknown.any():
         row, label = np.argwhere(is_known)[unknown][0][0], values[unknown].tolist()[0]
+        row = row if rows is None else rows[row]
         remedy = "correct it, leave the row out, or start anew with every grade in classes=[...]"
         if isinstance(label, str) and (is_number(label) or any(readings(normalise_label(label)))):
             remedy = "to read labels like this, use y = ordspan.parse_intervals(y, classes=[...])"
@@ -438,6 +456,11 @@ def _spans(lower: Any, upper: Any) -> Floats:
                 "these intervals are closed on both sides: pass them to fit as y if their ends are "
                 "grades, or build them with closed='left' if they are amounts"
             )
+        if intervals.closed == "right":
+            warn(
+                "these intervals are closed on the right, but an amount at an edge belongs to the "
+                "band above it; build them with closed='left' (pd.cut: right=False)"
+            )
         lower, upper = intervals.left, intervals.right
     labels = pairs(*read_columns((lower, upper))[0])
     open_ends = np.array([-np.inf, np.inf], dtype=object)
@@ -504,7 +527,8 @@ def from_ratings(ratings: Any, span: str = "quartiles", *, classes: Any = None) 
     numbers = numbers_of(labels) if labels.size and order is None and classes is None else None
     labels = labels if numbers is None else numbers
     grades = find_classes(distinct(labels), order, classes)
-    spans = np.column_stack(encode(labels, grades))
+    of_votes = np.repeat(np.arange(len(cells)), [len(votes) for votes in cells])
+    spans = np.column_stack(encode(labels, grades, what="rating", rows=of_votes))
     ranks = np.split(spans, np.cumsum([len(votes) for votes in cells])[:-1])
     ends = [rating_range(row, span) if row.size else (1, grades.size) for row in ranks]
     return grades[np.array(ends, dtype=np.int64).reshape(-1, 2) - 1]

@@ -138,8 +138,8 @@ class LabelReader:
             )
         if upper - lower > 1 and "".join(text.split()) == "/".join(ends.values()):
             raise ValueError(
-                f"{brief(text)} is no pair of neighbours, and may mean so many out of so many; "
-                f"write '{text.partition('/')[0].strip()}', or a range with 'to'"
+                f"{brief(text)} is not a pair of neighbouring grades, and may mean so many out of "
+                f"so many; write '{text.partition('/')[0].strip()}', or a range with 'to'"
             )
         if lower > upper:
             raise ValueError(
