@@ -423,6 +423,12 @@ class TrainJob(LabelledJob):
             )
         if self.learner == "svm" and again:
             raise ValueError(f"the learner svm is fitted in one step; leave out {passes}, {resume}")
+        plain = not self.is_pipe and self.learner == "pa" and self.start is None
+        if self.dask is not None and (not plain or self.hold_out):
+            raise ValueError(
+                "Dask supports only the learner pa, trained from scratch and on all rows of files; "
+                "train without Dask"
+            )
 
     @property
     def grades(self) -> Any:

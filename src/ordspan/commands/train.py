@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,25 +68,26 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = Path(job.model)
+    path, learn = Path(job.model), way_to_learn(job)
     check_output(path, expand(job.files), MODEL, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
         with stop.at_any_moment():
-            if job.dask is not None:
-                from ordspan.commands.train_dask import train_on_dask
-
-                return train_on_dask(job, report)
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
-        run.begin(stop)
-        if run.kind == ESTIMATORS[SVM]:
-            fit_at_once(run, stop, report)
-        else:
-            learn_in_passes(run, stop, report)
+        learn(run, stop, report)
         run.write()
     return run.summary()
+
+
+def way_to_learn(job: TrainJob) -> Callable[[Run, Stop, Report], None]:
+    """Rounds on Dask, which may not be installed; an optimum; or passes."""
+    if job.dask is not None:
+        from ordspan.commands.train_dask import learn_in_rounds
+
+        return learn_in_rounds
+    return fit_at_once if job.learner == SVM else learn_in_passes
 
 
 def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
@@ -94,6 +95,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
+    run.begin(stop)
     progress, (every_rows, every_seconds) = run.progress, run.job.checkpoint_every
     saved_rows, saved_at = progress.learned, time.monotonic()
     size = min(every_rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
@@ -150,6 +152,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
+    run.begin(stop)
     model, n_bytes = run.model, run.staging.n_bytes
     remedy = "; use the learner pa, or fewer rows"
     check_memory("the svm needs all rows in memory, which", 2.0 * n_bytes, remedy)
@@ -170,7 +173,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
         "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
-    run.progress.labels = np.array(count_labels(lower, upper, None, run.classes.size)).tolist()
+    run.progress.labels = count_labels(lower, upper, None, run.classes.size).tolist()
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     with stop.at_any_moment():
         run.measure_held_out()
