@@ -173,7 +173,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
         "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
-    run.progress.labels = count_labels(lower, upper, None, run.classes.size).tolist()
+    run.progress.labels = count_labels(lower, upper, run.classes.size).tolist()
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     with stop.at_any_moment():
         run.measure_held_out()
@@ -414,7 +414,7 @@ class Run:
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
         if first:
-            counts = count_labels(lower, upper, None, self.classes.size)
+            counts = count_labels(lower, upper, self.classes.size)
             progress.labels = np.add(progress.labels, counts).tolist()
             self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
             self.last_lower = int(lower[-1])
@@ -531,7 +531,7 @@ def sole_column(
     recipe, learner = model.recipe, model.learner
     if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
         return None
-    begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
+    begin, end, _ = count_labels(lower, upper, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:

@@ -45,7 +45,7 @@ def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
     n_classes = file.grades.classes.size
     labels = np.zeros((3, n_classes), dtype=np.int64)
     for batch in file.batches():
-        labels += count_labels(batch.lower, batch.upper, None, n_classes)
+        labels += count_labels(batch.lower, batch.upper, n_classes)
     return labels, file.bad, file.unlabelled
 
 
