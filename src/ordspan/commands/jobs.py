@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from ordspan.tables import FORMATS
 from ordspan.wording import check_choice, comma_list, hint
@@ -209,10 +209,7 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-J = TypeVar("J", bound=Job)
-
-
-def make_job(kind: type[J], given: Mapping[str, Any]) -> J:
+def make_job(kind: type[Job], given: Mapping[str, Any]) -> Job:
     """A job of the given options, none of which may be without effect."""
     about, given = options_of(kind), {n: v for n, v in given.items() if v is not None}
     for name in given:
