@@ -76,8 +76,12 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
-        learn(run, stop, report)
-        run.write()
+        try:
+            learn(run, stop, report)
+            run.write()
+        finally:
+            if run.checkpoint.path and not run.checkpoint.path.exists():  # nothing to resume
+                run.staging.remove()
     return run.summary()
 
 
@@ -153,9 +157,9 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
     run.begin(stop)
-    model, n_bytes = run.model, run.staging.n_bytes
-    remedy = "; use the learner pa, or fewer rows"
-    check_memory("the svm needs all rows in memory, which", 2.0 * n_bytes, remedy)
+    needed, remedy = 2.0 * run.staging.n_bytes, "; use the learner pa, or fewer rows"
+    check_memory("the svm needs all rows in memory, which", needed, remedy)
+    model = run.model
     X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
     report(lower.size, float("nan"), 1.0)
@@ -170,7 +174,6 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
     model.training |= {
         "sweeps": int(fitted.n_iter_),
-        "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
     run.progress.labels = count_labels(lower, upper, run.classes.size).tolist()
@@ -269,15 +272,14 @@ class Run:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
         if self.job.resume:
             self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
-            model, grades = self.model, self.classes.tolist()
-            then = [model.kind, model.recipe, model.classes_.tolist()]
-            counted = [*then, np.shape(self.progress.labels)]
-            if counted != [self.kind, self.reader.recipe, grades, (3, len(grades))]:
+            then = [self.model.kind, self.model.recipe, self.model.classes_.tolist()]
+            now = [self.kind, self.reader.recipe, self.classes.tolist()]
+            if then != now or np.shape(self.progress.labels) != (3, self.classes.size):
                 raise ModelFileError(
                     f"{self.checkpoint.path} has a different learner, different columns or "
                     f"different grades; {START_OVER}"
                 )
-            model.encoder, model.training = self.reader.encoder, {}
+            self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         if self.staged:
             self.stage(stop)
@@ -344,26 +346,21 @@ class Run:
     def stage(self, stop: Stop) -> None:
         """Read the files once and keep their rows as numbers; then choose the rows to learn."""
         progress, job = self.progress, self.job
-        try:
-            if not (progress.good and self.staging.n_rows == progress.good):
-                progress.good = self.reader.unlabelled = 0
-                progress.bad = self.reader.bad = BadRows(job.on_bad_row)
-                with report_full_disk(str(self.staging.folder)):
-                    self.staging.write(
-                        (X, batch.lower, batch.upper, batch.share)
-                        for X, batch in self.encoded(stop)
-                    )
-            self.check_rows()
-            drawn = np.random.default_rng(job.seed).permutation(progress.good)
-            n_test = round(job.hold_out * drawn.size)
-            if job.hold_out and not 0 < n_test < drawn.size:
-                raise FileError(
-                    f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
-                    "leaves none to learn or none to evaluate; hold out another share"
+        if not (progress.good and self.staging.n_rows == progress.good):
+            progress.good = self.reader.unlabelled = 0
+            progress.bad = self.reader.bad = BadRows(job.on_bad_row)
+            with report_full_disk(str(self.staging.folder)):
+                self.staging.write(
+                    (X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop)
                 )
-        except BaseException:
-            self.staging.remove()
-            raise
+        self.check_rows()
+        drawn = np.random.default_rng(job.seed).permutation(progress.good)
+        n_test = round(job.hold_out * drawn.size)
+        if job.hold_out and not 0 < n_test < drawn.size:
+            raise FileError(
+                f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
+                "leaves none to learn or none to evaluate; hold out another share"
+            )
         n_kept = min(int(CALIBRATION_SHARE * (drawn.size - n_test)), MAX_CALIBRATION)
         n_kept = 0 if self.passes == 1 else n_kept
         parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
@@ -449,11 +446,10 @@ class Run:
             self.checkpoint.write(self.trained(), self.progress)
 
     def write(self) -> None:
-        """Write the model, and remove what is no longer needed."""
+        """Write the model, which takes the place of the checkpoint."""
         with report_full_disk(str(self.out)):
             write_atomically(self.out, to_bytes(self.trained()))
         self.checkpoint.remove()
-        self.staging.remove()
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
