@@ -402,7 +402,6 @@ class TrainJob(LabelledJob):
     dask: Any = of_run(
         "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
         "block and each pass a round, with a checkpoint after it.",
-        read=str,
         metavar="ADDRESS",
     )
 
@@ -418,8 +417,8 @@ class TrainJob(LabelledJob):
             )
         if self.learner == "svm" and again:
             raise ValueError(f"the learner svm is fitted in one step; leave out {passes}, {resume}")
-        plain = not self.is_pipe and self.learner == "pa" and self.start is None
-        if self.dask is not None and (not plain or self.hold_out):
+        unsupported = self.is_pipe or self.learner != "pa" or self.start or self.hold_out
+        if self.dask is not None and unsupported:
             raise ValueError(
                 "Dask supports only the learner pa, trained from scratch and on all rows of files; "
                 "train without Dask"
