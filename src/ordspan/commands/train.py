@@ -537,9 +537,9 @@ def sole_column(
     for name, words in recipe.words:
         features[name] = [*range(at, at + len(words))]
         at += len(words)
-    columns, ranks = X if isinstance(X, np.ndarray) else X.tocsc(), np.sort((lower + upper) // 2)
+    ranks = np.sort((lower + upper) // 2)
     for name, own in features.items():
-        part = pl.Series(columns[:, own] @ learner.weights[own])
+        part = pl.Series(X[:, own] @ learner.weights[own])
         place = part.rank("average").to_numpy().astype(int)  # the middle one of equal parts
         mae = distance(ranks[place - 1], lower, upper).mean()
         if constant - mae >= NEARLY_ALL * gain:
