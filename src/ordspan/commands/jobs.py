@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FilePath = Annotated[str, Path]
 Names = Annotated[Sequence[str], list[str]]
-Codes = Annotated[Any, list[str]]
-Format = Annotated[str, Literal[tuple(FORMATS)]]
 """The type in a job, and that on the command line; there, Any is text."""
 STDIN = STDOUT = "-"
 ONCE = "standard input and other pipes can be read only once"
@@ -232,7 +230,7 @@ FILES_HELP = (
 class OpeningJob(Job):
     """How to open files."""
 
-    format: Format | None = advanced(
+    format: Annotated[str, Literal[tuple(FORMATS)]] | None = advanced(
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
         metavar="FORMAT",
@@ -240,7 +238,7 @@ class OpeningJob(Job):
     delimiter: str | None = advanced("Field separator of CSV files; detected by default.")
     decimal: Literal[".", ","] | None = advanced("Decimal sign of text; detected by default.")
     encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
-    na: Codes = advanced(
+    na: Annotated[Any, list[str]] = advanced(
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
         (),
         metavar="CODES",

@@ -162,7 +162,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     model = run.model
     X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
-    report(lower.size, float("nan"), 1.0)
+    report(lower.size, None, 1.0)
     stop.check()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
