@@ -78,7 +78,9 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             run.checkpoint.remove()
         try:
             learn(run, stop, report)
-            run.write()
+            with report_full_disk(str(path)):
+                write_atomically(path, to_bytes(run.trained()))
+            run.checkpoint.remove()
         finally:
             if run.checkpoint.path and not run.checkpoint.path.exists():  # nothing to resume
                 run.staging.remove()
@@ -444,12 +446,6 @@ class Run:
         self.progress.unlabelled = self.reader.unlabelled
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), self.progress)
-
-    def write(self) -> None:
-        """Write the model, which takes the place of the checkpoint."""
-        with report_full_disk(str(self.out)):
-            write_atomically(self.out, to_bytes(self.trained()))
-        self.checkpoint.remove()
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
