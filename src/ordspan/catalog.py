@@ -8,9 +8,9 @@ from ordspan.learners.linear import DEFAULT_C
 from ordspan.wording import check_choice
 
 PA, KERNEL, SVM = "pa", "kernel", "svm"
-DEFAULT_BUDGET = 500
 ESTIMATORS = {PA: "OrdinalPA", KERNEL: "KernelOrdinalPA", SVM: "OrdinalSVM"}
 """Learners by name on the command line, with their estimators."""
+LEARNERS = {estimator: learner for learner, estimator in ESTIMATORS.items()}
 DEFAULTS: dict[str, dict[str, Any]] = {
     PA: {"variant": "PA-I", "C": DEFAULT_C, "average": True, "balanced": True},
     KERNEL: {
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "gamma": "distance",
         "degree": 3.0,
         "coef0": 0.0,
-        "budget": DEFAULT_BUDGET,
+        "budget": 500,
     },
     SVM: {"C": 0.1, "loss": "squared_hinge", "tol": 1e-3, "max_iter": 1000},
 }
@@ -50,19 +50,17 @@ def stored_parameters(estimator: str) -> set[str]:
     >>> sorted(stored_parameters("OrdinalSVM"))
     ['C', 'classes', 'loss', 'max_iter', 'random_state', 'tol']
     """
-    learner = next((name for name in ESTIMATORS if ESTIMATORS[name] == estimator), None)
-    if learner is None:
-        raise ValueError(f"unknown estimator {estimator!r}")
-    own = {*DEFAULTS[learner], "classes", "random_state"}
-    return own if learner == SVM else own | {"max_iter", "shuffle"}
+    check_choice("estimator", estimator, LEARNERS)
+    own = {*DEFAULTS[LEARNERS[estimator]], "classes", "random_state"}
+    return own if LEARNERS[estimator] == SVM else own | {"max_iter", "shuffle"}
 
 
 def make_learner(
     estimator: str, parameters: Mapping[str, Any], n_features: int, n_classes: int
 ) -> Learner:
     """A new learner for an estimator, without importing scikit-learn."""
-    if estimator == ESTIMATORS[SVM]:
+    learner = LEARNERS[estimator]
+    if learner == SVM:
         return LinearLearner(n_features, n_classes, "PA")
-    learner = PA if estimator == ESTIMATORS[PA] else KERNEL
-    kind = LinearLearner if learner == PA else KernelLearner
+    kind = KernelLearner if learner == KERNEL else LinearLearner
     return kind(n_features, n_classes, **{name: parameters[name] for name in DEFAULTS[learner]})

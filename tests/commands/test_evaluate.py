@@ -122,10 +122,8 @@ def test_measures_and_best_constants_are_those_of_the_metrics(folder, labelled, 
     if found["range_rows"]:
         as_text = found_in(folder, "rows.csv", label="range")
         assert as_text | {"labels": found["labels"]} == found
-    for name, measure in (
-        ("rps", metrics.ranked_probability_score),
-        ("log_score", metrics.log_score),
-    ):
+    scores = {"rps": metrics.ranked_probability_score, "log_score": metrics.log_score}
+    for name, measure in scores.items():
         expected = measure(ends, proba, classes=grades)
         assert found["probabilities"][name] == pytest.approx(expected, **CLOSE)
     for name, labels, answers, measure, best in (

@@ -71,7 +71,7 @@ ONLY_PA = "Dask supports only the learner pa"
 REFUSED = [
     (f"{TRAIN} --label x9", "no column 'x9'"),
     (f"{TRAIN} --grades low,mid", "is not among"),
-    (f"{TRAIN} --C -1", "C must be a finite number above 0"),
+    (f"{TRAIN} --shuffle --C -1", "C must be a finite number above 0"),
     (f"{TRAIN} --learner kernel --gamma wide", "distance, scale, auto or a number, got 'wide'"),
     (f"{TRAIN} no-size.csv --features size", "no-size.csv: no column 'size'; the columns are age"),
     (f"{TRAIN} --budget 3", "the learner pa has no parameter budget; it has variant"),

@@ -55,12 +55,11 @@ MEASURES = {
 """Titles and meanings."""
 
 
-def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
-    """The rows of files; ``starts`` gets the number of the first row of each query.
+def follow_queries(reader: RowReader, starts: dict[str, int]) -> Iterator[Batch]:
+    """The rows of files; ``starts`` gets each query, with the number of its first row.
 
     Rows without a query are bad. An svmlight file has a qid in every line or in none.
     """
-    seen: set[str] = set()
     last, n_rows = "", 0
     fault = f"column {reader.group!r} is empty; fill it in, or name no query column"
     for batch in reader.batches():
@@ -76,13 +75,12 @@ def follow_queries(reader: RowReader, starts: list[int]) -> Iterator[Batch]:
         for row, name in enumerate(filter(None, names)):
             if name == last:
                 continue
-            if name in seen:
+            if name in starts:
                 raise FileError(
                     f"{batch.where(row)}: query {name!r} appears again after other queries; sort "
                     f"the rows by {reader.group}, so that the rows of a query are consecutive"
                 )
-            starts.append(n_rows + row)
-            seen.add(name)
+            starts[name] = n_rows + row
             last = name
         n_rows += len(batch)
         yield batch
@@ -92,7 +90,7 @@ def read_rows(
     model: TableModel, reader: RowReader, file: Any, report: Report
 ) -> tuple[NDArray[Any], list[int]]:
     """Score all rows into a file; return them, and where the queries start."""
-    starts: list[int] = []
+    starts: dict[str, int] = {}
     n_rows, loss, bad = 0, 0, reader.bad
     for batch, (score, rank, *_) in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
@@ -106,7 +104,7 @@ def read_rows(
         why = bad.summary() if bad.count else "does it contain only a header, or no label?"
         raise FileError(f"{reader.files[0]}: no row to evaluate; {why}")
     file.flush()
-    return np.memmap(file, ROW, "r"), starts
+    return np.memmap(file, ROW, "r"), [*starts.values()]
 
 
 def chunks(rows: Scores, size: int) -> Iterator[tuple[Any, Any, Any]]:

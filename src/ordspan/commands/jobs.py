@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from ordspan.tables import FORMATS
 from ordspan.wording import check_choice, comma_list, hint
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from ordspan.tables.label_columns import LabelColumns
 
 FilePath = Annotated[str, Path]
-Columns = Annotated[Sequence[str], list[str]]
-Codes = Annotated[Any, list[str]]
-Paths = Annotated[Sequence[str], list[str]]
-Format = Annotated[str, Literal[tuple(FORMATS)]]
+Names = Annotated[Sequence[str], list[str]]
 """The type in a job, and that on the command line; there, Any is text."""
 STDIN = STDOUT = "-"
 ONCE = "standard input and other pipes can be read only once"
@@ -67,9 +64,8 @@ class Option(NamedTuple):
     @property
     def shell(self) -> Any:
         """Its type on the command line, without None."""
-        kind = (
-            typing.get_args(self.kind)[0] if type(None) in typing.get_args(self.kind) else self.kind
-        )
+        parts = typing.get_args(self.kind)
+        kind = parts[0] if type(None) in parts else self.kind
         return getattr(kind, "__metadata__", (str if kind is Any else kind,))[0]
 
     @property
@@ -211,10 +207,7 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-J = TypeVar("J", bound=Job)
-
-
-def make_job(kind: type[J], given: Mapping[str, Any]) -> J:
+def make_job(kind: type[Job], given: Mapping[str, Any]) -> Job:
     """A job of the given options, none of which may be without effect."""
     about, given = options_of(kind), {n: v for n, v in given.items() if v is not None}
     for name in given:
@@ -237,7 +230,7 @@ FILES_HELP = (
 class OpeningJob(Job):
     """How to open files."""
 
-    format: Format | None = advanced(
+    format: Annotated[str, Literal[tuple(FORMATS)]] | None = advanced(
         "csv, jsonl, parquet, arrow, xlsx, sav (SPSS), dta (Stata) or svmlight. By default, from "
         "the file extension.",
         metavar="FORMAT",
@@ -245,7 +238,7 @@ class OpeningJob(Job):
     delimiter: str | None = advanced("Field separator of CSV files; detected by default.")
     decimal: Literal[".", ","] | None = advanced("Decimal sign of text; detected by default.")
     encoding: str | None = advanced("Encoding of text, such as cp1252; detected by default.")
-    na: Codes = advanced(
+    na: Annotated[Any, list[str]] = advanced(
         'Codes for no answer: 98,99,"Prefer not to answer"; income:99 only in that column.',
         (),
         metavar="CODES",
@@ -269,7 +262,7 @@ class OpeningJob(Job):
 class FileJob(OpeningJob):
     """A job on files."""
 
-    files: Paths = argument(FILES_HELP, metavar="FILE")
+    files: Names = argument(FILES_HELP, metavar="FILE")
     pipe = None  # a named pipe such as /dev/fd/63, which is read as standard input is
 
     def __post_init__(self) -> None:
@@ -295,7 +288,7 @@ class LabelledJob(FileJob):
     upper: str | None = option(
         "Column with the highest possible grade, which is included; empty cells are open ends."
     )
-    ratings: Columns = option(
+    ratings: Names = option(
         "Columns of several judges' grades, or one of lists such as [1, 2, 2]: the label is their "
         "range, without the lowest and the highest quarter of them.",
         (),
@@ -338,13 +331,13 @@ class TrainJob(LabelledJob):
     cut: Any = of_labels(
         "Cut labels that are numbers at 3.4,3.8,4.2, or into 5 equal parts.", read=read_list
     )
-    drop: Columns = option("Columns to leave out, comma separated.", (), of=MODEL)
-    features: Columns | None = of_model(
+    drop: Names = option("Columns to leave out, comma separated.", (), of=MODEL)
+    features: Names | None = of_model(
         "Columns to learn from, comma separated (quote a name that contains a comma). By default "
         "all others except ids and empty columns."
     )
-    text: Columns = of_model("Columns to treat as text even if they look like numbers.", ())
-    hashed: Columns = of_model(
+    text: Names = of_model("Columns to treat as text even if they look like numbers.", ())
+    hashed: Names = of_model(
         "Text columns to hash; by default those of very many values.", (), flags=("--hash",)
     )
     hash_bits: int = of_model(
@@ -407,7 +400,6 @@ class TrainJob(LabelledJob):
     dask: Any = of_run(
         "Train on a Dask cluster, or with local on all processors of this machine. Each file is a "
         "block and each pass a round, with a checkpoint after it.",
-        read=str,
         metavar="ADDRESS",
     )
 
@@ -423,12 +415,18 @@ class TrainJob(LabelledJob):
             )
         if self.learner == "svm" and again:
             raise ValueError(f"the learner svm is fitted in one step; leave out {passes}, {resume}")
+        unsupported = self.is_pipe or self.learner != "pa" or self.start or self.hold_out
+        if self.dask is not None and unsupported:
+            raise ValueError(
+                "Dask supports only the learner pa, trained from scratch and on all rows of files; "
+                "train without Dask"
+            )
 
     @property
     def grades(self) -> Any:
         """The grades, given or the bands between given edges; None if they are to be found."""
-        ways = (self.classes, self.cut, self.edges)
-        if sum(way is not None for way in ways) > 1 or (self.brackets and ways[:2] != (None, None)):
+        bands = self.brackets or self.edges is not None
+        if (self.classes is not None) + (self.cut is not None) + bands > 1:
             raise ValueError(
                 f"give only one of {hint('classes=', '--grades')}, brackets= and edges= "
                 f"(--brackets, --edges), and {hint('cut=', '--cut')}"
@@ -483,7 +481,7 @@ class PredictJob(FileJob):
         STDOUT,
         positional=True,
     )
-    keep: Columns = option(
+    keep: Names = option(
         "Columns to copy to the output, such as id; for svmlight label and qid. Columns that are "
         "not features are copied as text from CSV and JSON lines.",
         (),
@@ -564,8 +562,8 @@ class ServeJob(ServerJob):
 
     model: FilePath | None = option("First model, written by ordspan train; needed only once.")
     classes: Any = grades(f"To start without a model. {GRADES_HELP}")
-    columns: Columns = option("To start without a model: the columns of a record.", ())
-    text: Columns = option("Which of the columns are text; the others are numbers.", ())
+    columns: Names = option("To start without a model: the columns of a record.", ())
+    text: Names = option("Which of the columns are text; the others are numbers.", ())
     snapshot_every: int = option("Labels between two snapshots of the model.", 10_000, least=1)
     most_waiting: int = option(
         "Largest number of rows waiting to be learned; more are refused.", 20_000, least=1
@@ -582,9 +580,9 @@ class AnnotateJob(OpeningJob, ServerJob):
     )
     classes: Any = grades(GRADES_HELP)
     id: str | None = option("Column with the id of each item; by default the row number.")
-    drop: Columns = option("Columns to show but not to learn from.", ())
-    hide: Columns = option("Columns to neither show nor learn from.", ())
-    text: Columns = option("Columns to treat as text even if they look like numbers.", ())
+    drop: Names = option("Columns to show but not to learn from.", ())
+    hide: Names = option("Columns to neither show nor learn from.", ())
+    text: Names = option("Columns to treat as text even if they look like numbers.", ())
     question: str | None = option(
         "The question shown with each item; by default, Which grade fits?"
     )
@@ -600,12 +598,12 @@ class AnnotateJob(OpeningJob, ServerJob):
 class ReproduceJob(Job):
     """Which experiments of the paper to run, and where to write the results."""
 
-    datasets: Columns = option(
+    datasets: Names = option(
         "Comma separated; also synthetic. All but mslr come with ordspan; a missing one is "
         "skipped.",
         ("california", "abalone", "parkinson", "mslr"),
     )
-    algorithms: Columns = option(
+    algorithms: Names = option(
         "Comma separated; besides the paper's five also PRIL, MC-PA, MC-PA-I, MC-PA-II.",
         ("PA", "PA-I", "PA-II", "PRank", "MCP"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,25 +68,32 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path = Path(job.model)
+    path, learn = Path(job.model), way_to_learn(job)
     check_output(path, expand(job.files), MODEL, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
         with stop.at_any_moment():
-            if job.dask is not None:
-                from ordspan.commands.train_dask import train_on_dask
-
-                return train_on_dask(job, report)
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
             run.checkpoint.remove()
-        run.begin(stop)
-        if run.kind == ESTIMATORS[SVM]:
-            fit_at_once(run, stop, report)
-        else:
-            learn_in_passes(run, stop, report)
-        run.write()
+        try:
+            learn(run, stop, report)
+            with report_full_disk(str(path)):
+                write_atomically(path, to_bytes(run.trained()))
+            run.checkpoint.remove()
+        finally:
+            if run.checkpoint.path and not run.checkpoint.path.exists():  # nothing to resume
+                run.staging.remove()
     return run.summary()
+
+
+def way_to_learn(job: TrainJob) -> Callable[[Run, Stop, Report], None]:
+    """Rounds on Dask, which may not be installed; an optimum; or passes."""
+    if job.dask is not None:
+        from ordspan.commands.train_dask import learn_in_rounds
+
+        return learn_in_rounds
+    return fit_at_once if job.learner == SVM else learn_in_passes
 
 
 def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
@@ -94,6 +101,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
 
     Write one if stopped, and on an error of a pipe, whose rows cannot be read again.
     """
+    run.begin(stop)
     progress, (every_rows, every_seconds) = run.progress, run.job.checkpoint_every
     saved_rows, saved_at = progress.learned, time.monotonic()
     size = min(every_rows or ROWS_AT_ONCE, ROWS_AT_ONCE)
@@ -150,12 +158,13 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     from ordspan.estimators import OrdinalSVM
     from ordspan.estimators.calibrated import CalibratedOrdinal
 
-    model, n_bytes = run.model, run.staging.n_bytes
-    remedy = "; use the learner pa, or fewer rows"
-    check_memory("the svm needs all rows in memory, which", 2.0 * n_bytes, remedy)
+    run.begin(stop)
+    needed, remedy = 2.0 * run.staging.n_bytes, "; use the learner pa, or fewer rows"
+    check_memory("the svm needs all rows in memory, which", needed, remedy)
+    model = run.model
     X, lower, upper = run.staging.take(run.learned_rows)
     run.progress.learned = lower.size
-    report(lower.size, float("nan"), 1.0)
+    report(lower.size, None, 1.0)
     stop.check()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -167,10 +176,9 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
     model.fitted = {name: getattr(fitted, name) for name in OrdinalSVM._fitted_numbers}
     model.training |= {
         "sweeps": int(fitted.n_iter_),
-        "bytes": n_bytes,
         "fitted_mae": float(distance(model.learner.predict_many(X), lower, upper).mean()),
     }
-    run.progress.labels = np.array(count_labels(lower, upper, None, run.classes.size)).tolist()
+    run.progress.labels = count_labels(lower, upper, run.classes.size).tolist()
     run.sample = (X[:SAMPLE_ROWS], lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
     with stop.at_any_moment():
         run.measure_held_out()
@@ -266,15 +274,14 @@ class Run:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
         if self.job.resume:
             self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
-            model, grades = self.model, self.classes.tolist()
-            then = [model.kind, model.recipe, model.classes_.tolist()]
-            counted = [*then, np.shape(self.progress.labels)]
-            if counted != [self.kind, self.reader.recipe, grades, (3, len(grades))]:
+            then = [self.model.kind, self.model.recipe, self.model.classes_.tolist()]
+            now = [self.kind, self.reader.recipe, self.classes.tolist()]
+            if then != now or np.shape(self.progress.labels) != (3, self.classes.size):
                 raise ModelFileError(
                     f"{self.checkpoint.path} has a different learner, different columns or "
                     f"different grades; {START_OVER}"
                 )
-            model.encoder, model.training = self.reader.encoder, {}
+            self.model.encoder, self.model.training = self.reader.encoder, {}
             self.reader.unlabelled, self.reader.bad = self.progress.unlabelled, self.progress.bad
         if self.staged:
             self.stage(stop)
@@ -341,26 +348,21 @@ class Run:
     def stage(self, stop: Stop) -> None:
         """Read the files once and keep their rows as numbers; then choose the rows to learn."""
         progress, job = self.progress, self.job
-        try:
-            if not (progress.good and self.staging.n_rows == progress.good):
-                progress.good = self.reader.unlabelled = 0
-                progress.bad = self.reader.bad = BadRows(job.on_bad_row)
-                with report_full_disk(str(self.staging.folder)):
-                    self.staging.write(
-                        (X, batch.lower, batch.upper, batch.share)
-                        for X, batch in self.encoded(stop)
-                    )
-            self.check_rows()
-            drawn = np.random.default_rng(job.seed).permutation(progress.good)
-            n_test = round(job.hold_out * drawn.size)
-            if job.hold_out and not 0 < n_test < drawn.size:
-                raise FileError(
-                    f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
-                    "leaves none to learn or none to evaluate; hold out another share"
+        if not (progress.good and self.staging.n_rows == progress.good):
+            progress.good = self.reader.unlabelled = 0
+            progress.bad = self.reader.bad = BadRows(job.on_bad_row)
+            with report_full_disk(str(self.staging.folder)):
+                self.staging.write(
+                    (X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop)
                 )
-        except BaseException:
-            self.staging.remove()
-            raise
+        self.check_rows()
+        drawn = np.random.default_rng(job.seed).permutation(progress.good)
+        n_test = round(job.hold_out * drawn.size)
+        if job.hold_out and not 0 < n_test < drawn.size:
+            raise FileError(
+                f"{self.reader.files[0]}: holding out {job.hold_out:g} of {drawn.size} rows "
+                "leaves none to learn or none to evaluate; hold out another share"
+            )
         n_kept = min(int(CALIBRATION_SHARE * (drawn.size - n_test)), MAX_CALIBRATION)
         n_kept = 0 if self.passes == 1 else n_kept
         parts = map(np.sort, np.split(drawn, [n_test, n_test + n_kept]))
@@ -411,7 +413,7 @@ class Run:
         if self.sample is None:
             self.sample = (X[:SAMPLE_ROWS].copy(), lower[:SAMPLE_ROWS], upper[:SAMPLE_ROWS])
         if first:
-            counts = count_labels(lower, upper, None, self.classes.size)
+            counts = count_labels(lower, upper, self.classes.size)
             progress.labels = np.add(progress.labels, counts).tolist()
             self.repeated += int((np.diff(lower, prepend=self.last_lower) == 0).sum())
             self.last_lower = int(lower[-1])
@@ -444,13 +446,6 @@ class Run:
         self.progress.unlabelled = self.reader.unlabelled
         with report_full_disk(str(self.checkpoint.path)):
             self.checkpoint.write(self.trained(), self.progress)
-
-    def write(self) -> None:
-        """Write the model, and remove what is no longer needed."""
-        with report_full_disk(str(self.out)):
-            write_atomically(self.out, to_bytes(self.trained()))
-        self.checkpoint.remove()
-        self.staging.remove()
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
@@ -528,7 +523,7 @@ def sole_column(
     recipe, learner = model.recipe, model.learner
     if not isinstance(learner, LinearLearner) or recipe.n_sparse or len(recipe.columns) < 2:
         return None
-    begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
+    begin, end, _ = count_labels(lower, upper, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
     gain = constant - distance(model.answer(X).rank, lower, upper).mean()
     if gain <= MUCH * constant:
@@ -538,9 +533,9 @@ def sole_column(
     for name, words in recipe.words:
         features[name] = [*range(at, at + len(words))]
         at += len(words)
-    columns, ranks = X if isinstance(X, np.ndarray) else X.tocsc(), np.sort((lower + upper) // 2)
+    ranks = np.sort((lower + upper) // 2)
     for name, own in features.items():
-        part = pl.Series(columns[:, own] @ learner.weights[own])
+        part = pl.Series(X[:, own] @ learner.weights[own])
         place = part.rank("average").to_numpy().astype(int)  # the middle one of equal parts
         mae = distance(ranks[place - 1], lower, upper).mean()
         if constant - mae >= NEARLY_ALL * gain:

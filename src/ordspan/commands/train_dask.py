@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -14,17 +15,15 @@ import numpy as np
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
-from ordspan.catalog import PA
-from ordspan.commands.jobs import Report, TrainJob
+from ordspan.commands.jobs import Report
+from ordspan.commands.stopping import Stop
 from ordspan.commands.train import Run
 from ordspan.distributed.cluster import Cluster
 from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
-from ordspan.labels.text import LabelReader
 from ordspan.metrics.ranks import count_labels
 from ordspan.models.file import Rounds
-from ordspan.tables.encoder import Encoder, stack_rows
-from ordspan.tables.files import expand
+from ordspan.tables.encoder import stack_rows
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 
@@ -37,14 +36,7 @@ MAX_BETWEEN = 0.3
 
 def opened(reader: RowReader, path: str) -> Any:
     """A reader of one of the files, which shares nothing that changes with the reader of all."""
-    assert reader.grades is not None
-    return replace(
-        reader,
-        files=[path],
-        encoder=Encoder(reader.recipe, reader.encoder.state.copy()),
-        grades=LabelReader(reader.grades.classes),
-        bad=BadRows(reader.bad.policy),
-    )
+    return replace(deepcopy(reader), files=[path])
 
 
 def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
@@ -53,7 +45,7 @@ def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
     n_classes = file.grades.classes.size
     labels = np.zeros((3, n_classes), dtype=np.int64)
     for batch in file.batches():
-        labels += count_labels(batch.lower, batch.upper, None, n_classes)
+        labels += count_labels(batch.lower, batch.upper, n_classes)
     return labels, file.bad, file.unlabelled
 
 
@@ -90,34 +82,23 @@ def connected(address: str | Client) -> Iterator[Client]:
             yield client
 
 
-def train_on_dask(job: TrainJob, report: Report) -> dict[str, Any]:
-    """Train on a Dask cluster by iterative parameter mixing, and write the model.
+def learn_in_rounds(run: Run, stop: Stop, report: Report) -> None:
+    """Learn on a Dask cluster by iterative parameter mixing.
 
     Each file is a block and each pass a round, with a checkpoint after it. The same paths must
     exist here and on every worker. The rows of each file are shuffled in each round if ``shuffle``
-    is set or the rows are sorted. Only the learner "pa" is supported.
+    is set or the rows are sorted.
     """
-    if job.is_pipe or job.learner != PA or job.start is not None or job.hold_out:
-        raise ValueError(
-            "Dask supports only the learner pa, trained from scratch and on all rows of files; "
-            "train without Dask"
-        )
-    # workers may have another working directory
-    job = replace(job, files=[os.path.abspath(path) for path in expand(job.files)])
-    with connected(job.dask) as client:
-        cluster, run = Cluster(client), Run(job)
-        if job.resume:
-            run.read_checkpoint(OrdinalPA, Rounds)
-        else:
-            run.checkpoint.remove()
-        fit(cluster, run, report)
-    run.write()
-    return run.summary()
+    if run.job.resume:
+        run.read_checkpoint(OrdinalPA, Rounds)  # raises if there is none
+    with stop.at_any_moment(), connected(run.job.dask) as client:
+        fit(Cluster(client), run, report)
 
 
 def fit(cluster: Cluster, run: Run, report: Report) -> None:
     """Count the rows, and train in rounds."""
-    files, progress = list(run.reader.files), run.progress
+    # workers may have another working directory
+    files, progress = [os.path.abspath(path) for path in run.reader.files], run.progress
     reader = cluster.share(replace(run.reader, opened={}), "ordspan-reader")
     counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)

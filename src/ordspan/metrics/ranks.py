@@ -21,28 +21,6 @@ GAP, MAX_STEPS = 1e-6, 10_000
 """Tolerance in log score, and step limit, for the best constant probabilities."""
 
 
-def measures(
-    lower: Ranks, upper: Ranks, rank: Ranks, counts: Ranks | None = None
-) -> dict[str, Any]:
-    """Every measure of predicted ranks; those of exact labels are None without exact labels.
-
-    >>> found = measures(np.array([1, 2, 2]), np.array([1, 2, 3]), np.array([1, 1, 3]))
-    >>> found["accuracy"], found["inside_interval"], found["macro_mae"]
-    (0.5, 0.6666666666666666, 0.5)
-    """
-    n = np.ones(lower.size, dtype=np.int64) if counts is None else counts
-    errors, exact = distance(rank, lower, upper), lower == upper
-    found: dict[str, Any] = dict.fromkeys(OF_EXACT)
-    found["mae"] = float(np.average(errors, weights=n))
-    found["inside_interval"] = float(np.average(errors == 0, weights=n))
-    if exact.any():
-        true, wrong, n = lower[exact], errors[exact], n[exact]
-        found["macro_mae"] = macro_error(true, wrong, n)
-        found["accuracy"] = float(np.average(wrong == 0, weights=n))
-        found["quadratic_kappa"] = quadratic_kappa(true, rank[exact], n)
-    return found
-
-
 def macro_error(group: Ranks, errors: Ranks, counts: Ranks | None = None) -> float:
     """Mean over the groups that occur of the mean error within each."""
     rows = np.bincount(group, counts)
@@ -50,7 +28,7 @@ def macro_error(group: Ranks, errors: Ranks, counts: Ranks | None = None) -> flo
     return float((losses[rows > 0] / rows[rows > 0]).mean())
 
 
-def count_labels(lower: Ranks, upper: Ranks, counts: Ranks | None, n_classes: int) -> Ranks:
+def count_labels(lower: Ranks, upper: Ranks, n_classes: int, counts: Ranks | None = None) -> Ranks:
     """How many labels begin at, end at, and are exactly each rank, (3, K)."""
     n, exact = np.ones_like(lower) if counts is None else counts, lower == upper
     kinds = (lower, n), (upper, n), (lower[exact], n[exact])
@@ -78,33 +56,44 @@ def most_frequent(totals: Ranks, count: int) -> tuple[int, float]:
 
 
 def against_constants(
-    lower: Ranks, upper: Ranks, rank: Ranks, classes: list[Any], counts: Ranks | None = None
+    lower: Ranks, upper: Ranks, rank: Ranks, classes: list[Any], counts: Ranks
 ) -> dict[str, Any]:
-    """`measures`, the best constant grade for each, and whether the model beats it by its MAE.
+    """Every measure of predicted ranks, the best constant grade for each, and which MAE is better.
 
-    Ties go to the lowest grade; the grade is None if all are equally good.
+    Measures of exact labels are None without any. Ties go to the lowest grade; the grade is None if
+    all are equally good.
 
     >>> lower, upper = np.array([1, 2, 3, 3]), np.array([1, 4, 3, 4])
-    >>> against_constants(lower, upper, lower, ["a", "b", "c", "d"])["best_constant"]["mae"]
-    {'grade': 'c', 'value': 0.5}
+    >>> found = against_constants(lower, upper, lower, ["a", "b", "c", "d"], np.ones(4, dtype=int))
+    >>> found["inside_interval"], found["best_constant"]["mae"]
+    (1.0, {'grade': 'c', 'value': 0.5})
     """
-    found = measures(lower, upper, rank, counts)
-    begin, end, exact = count_labels(lower, upper, counts, len(classes))
+    errors, exact = distance(rank, lower, upper), lower == upper
+    begin, end, same = count_labels(lower, upper, len(classes), counts)
     inside = np.cumsum(begin) - np.cumsum(end) + end
-    constants: dict[str, tuple[int | None, float]] = {
+    found = {
+        "mae": float(np.average(errors, weights=counts)),
+        "inside_interval": float(np.average(errors == 0, weights=counts)),
+    }
+    best: dict[str, tuple[int | None, float]] = {
         "mae": nearest_constant(begin, end),
-        "inside_interval": most_frequent(inside, int(begin.sum())),
+        "inside_interval": most_frequent(inside, int(counts.sum())),
     }
     if exact.any():
-        constants["macro_mae"] = nearest_constant(exact > 0, exact > 0)
-        constants["accuracy"] = mode = most_frequent(exact, int(exact.sum()))
+        true, wrong, n = lower[exact], errors[exact], counts[exact]
+        found["macro_mae"] = macro_error(true, wrong, n)
+        found["accuracy"] = float(np.average(wrong == 0, weights=n))
+        found["quadratic_kappa"] = quadratic_kappa(true, rank[exact], n)
+        best["macro_mae"] = nearest_constant(same > 0, same > 0)
+        best["accuracy"] = mode = most_frequent(same, int(n.sum()))
         # kappa of a constant is 0 unless all labels are equal
-        constants["quadratic_kappa"] = mode if mode[1] == 1.0 else (None, 0.0)
-    best: dict[str, Any] = dict.fromkeys(found)
-    for name, (place, value) in constants.items():
-        best[name] = {"grade": place and classes[place - 1], "value": value}
-    better = constants["mae"][1] > found["mae"]
-    return {**found, "best_constant": best, "better_than_constant": better}
+        best["quadratic_kappa"] = mode if mode[1] == 1.0 else (None, 0.0)
+    none, better = dict.fromkeys(OF_EXACT), best["mae"][1] > found["mae"]
+    constants = {
+        name: {"grade": place and classes[place - 1], "value": value}
+        for name, (place, value) in best.items()
+    }
+    return none | found | {"best_constant": none | constants, "better_than_constant": better}
 
 
 def best_probabilities(lower: Ranks, upper: Ranks, counts: Ranks, n_classes: int) -> dict[str, Any]:
