@@ -121,7 +121,7 @@ def accuracy(true: Any, predicted: Any, *, classes: Any = None) -> float:
     Parameters
     ----------
     true : array-like of shape (n,)
-        Exact grades; ranges of width zero count as exact.
+        Exact grades; a range ``[k, k]`` counts as exact.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
@@ -186,7 +186,7 @@ def quadratic_weighted_kappa(true: Any, predicted: Any, *, classes: Any = None) 
     Parameters
     ----------
     true : array-like of shape (n,)
-        Exact grades; ranges of width zero count as exact.
+        Exact grades; a range ``[k, k]`` counts as exact.
     predicted : array-like of shape (n,)
         The predicted grades, one for each label.
     classes : array-like, optional
