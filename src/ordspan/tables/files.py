@@ -184,10 +184,6 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     name = format_of(path, options)
     if pipe is not None and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
-    if name == "svmlight":
-        from ordspan.tables.svmlight import SvmlightFile
-
-        return SvmlightFile(path, options.n_features, bool(options.zero_based))
     from ordspan.tables.formats import READERS
 
     return READERS[name](path, options, pipe)

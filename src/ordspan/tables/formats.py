@@ -1,4 +1,4 @@
-"""Tables in files as frames of Polars: CSV, JSON lines, Excel, SPSS, Stata, Parquet and Arrow."""
+"""Files as frames of Polars: CSV, JSON lines, svmlight, Excel, SPSS, Stata, Parquet and Arrow."""
 
 import csv
 import io
@@ -19,7 +19,8 @@ from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
 from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
-from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
+from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError, damage_reported
+from ordspan.tables.svmlight import NO_QUERY, SparseRows, read_rows
 from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
@@ -43,6 +44,8 @@ csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB 
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
+Parsed = tuple[Any, pl.DataFrame, Faults, int, float]
+"""A block of text as sparse features, if it has any, columns and faults; its place and share."""
 
 
 class Table:
@@ -152,7 +155,7 @@ class TextTable(Table):
             self.fault = f"{self.path}{place}: {faults[min(faults)]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         if not self.decimal:
             self.sample(SAMPLE_BYTES)  # finds it
@@ -160,13 +163,13 @@ class TextTable(Table):
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
         # rows of a pipe are read as they arrive
         parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
-        for table, faults, byte, share in parsed:
+        for X, table, faults, byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
-            yield Batch(None, table, rows, self.path, share, begin, faults=faults)
+            yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: texts.Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
+    def _parse(self, block: texts.Block, types: Types) -> Parsed:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
@@ -175,12 +178,12 @@ class TextTable(Table):
         as_text = types if self.decimal == "," else self._as_text
         try:
             wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
-            return *self._read(content, wanted), byte, share
+            return None, *self._read(content, wanted), byte, share
         except PolarsError:
             table, faults = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return table, faults, byte, share
+        return None, table, faults, byte, share
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
@@ -352,6 +355,31 @@ def nan_as_null(content: bytes) -> bytes:
     return QUOTED_OR_NAN.sub(lambda found: found[1] or b"null", content)
 
 
+class SvmlightTable(TextTable):
+    """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
+
+    sparse = True
+
+    def _open(self) -> list[str]:
+        first, n_features = int(not self._options.zero_based), self._options.n_features
+        self._read_rows = partial(read_rows, n_features=n_features, first=first)
+        return [LABEL, GROUP]
+
+    def samples(self, size: int) -> Iterator[SparseRows]:
+        """About ``size`` bytes of rows spread over the file."""
+        pieces, _ = self._text().sample(size)
+        return (rows for rows in texts.parallel_map(self._read_rows, iter(pieces)) if rows[1].size)
+
+    def _parse(self, block: texts.Block, types: Types) -> Parsed:
+        content, byte, share = block
+        X, grades, queries, faults = self._read_rows(content)
+        # whole numbers without a decimal point
+        columns = {LABEL: pl.Series(grades).cast(TEXT).str.strip_suffix(".0")}
+        if (queries != NO_QUERY).any():
+            columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
+        return X, pl.DataFrame(columns), faults, byte, share
+
+
 class WholeTable(Table):
     """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
 
@@ -359,7 +387,7 @@ class WholeTable(Table):
         """All rows."""
         return self._cells, True
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """All rows, as one batch."""
         rows = np.arange(self._cells.height) + 1 + self.n_headers
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
@@ -524,7 +552,7 @@ class ParquetTable(Table):
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
@@ -601,6 +629,7 @@ def batch_rows(n_columns: int) -> int:
 READERS = {
     "csv": CsvTable,
     "jsonl": JsonTable,
+    "svmlight": SvmlightTable,
     "parquet": ParquetTable,
     "arrow": ArrowTable,
     "xlsx": ExcelTable,
