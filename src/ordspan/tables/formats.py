@@ -36,6 +36,7 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
+MORE = ""  # the name of what stands behind the last column
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MOST_EXACT = 64, 2**53
 JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -241,23 +242,20 @@ class CsvTable(TextTable):
 
     def _by_polars(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         """The rows, and the faults of those with a cell in one column more than the header has."""
-        n = len(self.names)
-        place = {name: f"column_{number}" for number, name in enumerate(self.names, 1)}
-        more = f"column_{n + 1}"
+        place, n = {name: number for number, name in enumerate(self.names)}, len(self.names)
         table = pl.read_csv(
             content,
             has_header=False,
             separator=self.delimiter,
-            schema={place[name]: types.get(name, TEXT) for name in place} | {more: TEXT},
-            columns=[*(place[name] for name in types), more],
+            schema={name: types.get(name, TEXT) for name in place} | {MORE: TEXT},
+            columns=[*(place[name] for name in types), n],
             extra_columns="ignore",
             missing_columns="insert",
             truncate_ragged_lines=True,
             raise_if_empty=False,
             encoding="utf8-lossy",
         )
-        cells = table.drop_in_place(more)
-        table.columns = list(types)
+        cells = table.drop_in_place(MORE)
         title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
         return table, {
             row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
