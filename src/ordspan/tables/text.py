@@ -66,8 +66,11 @@ class Text:
                 import pyarrow as pa
 
                 self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
-            head = self._read_bytes()
-            while path == STDIN and b"\n" not in head and (more := self._read_bytes()):
+            # the next bytes: a block of a file; of a pipe, what has arrived
+            read = self._file.read if path != STDIN else self._file.read1
+            self._read = partial(read, BLOCK_BYTES)
+            head = self._read()
+            while path == STDIN and b"\n" not in head and (more := self._read()):
                 head += more
         marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         self.encoding = encoding or ("utf-16" if marked else "utf-8")
@@ -91,12 +94,6 @@ class Text:
                 "with the line ends of Windows or Unix"
             )
 
-    def _read_bytes(self) -> bytes:
-        """The next bytes: a block of a file; of a pipe, what has arrived."""
-        if self.path == STDIN:
-            return bytes(self._raw.read1(BLOCK_BYTES))
-        return bytes(self._file.read(BLOCK_BYTES))
-
     def _decoded(self, got: bytes) -> bytes:
         if self._decoder is None:
             return got
@@ -108,7 +105,7 @@ class Text:
         more = True
         with self._damage_reported():
             while more and self.head.count(b"\n") < n_lines:
-                more = bool(got := self._read_bytes())
+                more = bool(got := self._read())
                 self.head += self._decoded(got)
         return self.head[: end_of_lines(self.head, self._quoted)] if more else self.head
 
@@ -132,7 +129,7 @@ class Text:
                 if cut:
                     yield rest[:cut], at, self._raw.tell() / size if size else 0.0
                     rest, at = rest[cut:], at + cut
-                more = bool(got := self._read_bytes())
+                more = bool(got := self._read())
                 rest += self._decoded(got)
         if rest:
             yield rest, at, 1.0
