@@ -61,7 +61,7 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     typed = True  # whether text in it is text, and not perhaps a number
-    fault = ""  # of the first bad row of a sample
+    fault = ""  # of the first bad row of a sample, told if there is no good one
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
@@ -138,7 +138,7 @@ class TextTable(Table):
         if self.quoted and not whole:  # a piece may begin within quotes
             pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
         try:
-            table = self._good_rows(b"".join(pieces), whole or len(pieces) == 1)
+            table = self._good_rows(b"".join(pieces))
         except FileError:
             if whole:
                 raise
@@ -147,13 +147,12 @@ class TextTable(Table):
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    def _good_rows(self, content: bytes, from_start: bool = True) -> pl.DataFrame:
+    def _good_rows(self, content: bytes) -> pl.DataFrame:
         """The rows that can be read; the first fault is kept."""
         table, faults = self._read_text(content, None)
-        first = 1 + self.n_headers
-        if faults and not self.fault:
-            place = f", row {min(faults) + first}" if from_start else ""
-            self.fault = f"{self.path}{place}: {faults[min(faults)]}"
+        if faults:
+            first = min(faults)
+            self.fault = f"{self.path}, row {first + 1 + self.n_headers}: {faults[first]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
@@ -203,13 +202,13 @@ class CsvTable(TextTable):
     quoted, typed = True, False
 
     def _open(self) -> list[str]:
-        text, options = self._text(), self._options
-        head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
-        stated = SEP_LINE.match(head)
+        options, head = self._options, self._text().head.splitlines(keepends=True)[:HEAD_LINES]
+        lines = [line.decode(errors="replace") for line in head]
+        stated = SEP_LINE.match("".join(lines[:1]))
         n_above = (options.header_row or 1) - 1 + bool(stated)
         usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
-        lines = [*io.StringIO(head, newline="")][n_above:]
-        found = stated[1] if stated else usual or find_delimiter("".join(lines))
+        lines = lines[n_above:]
+        found = stated[1] if stated else usual or find_delimiter(lines)
         self.delimiter = options.delimiter or found
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
@@ -223,7 +222,7 @@ class CsvTable(TextTable):
             below = next((cells for cells in reader if cells), below)
         names = self._distinct(header, below)
         n_lines = (reader.line_num if self.n_headers else n_lines) + n_above
-        self._begin = sum(map(len, text.head.splitlines(keepends=True)[:n_lines]))
+        self._begin = sum(map(len, head[:n_lines]))
         self.decimal = options.decimal or ""
         if options.format is None and self.path.lower().endswith(UNSURE):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
@@ -289,13 +288,12 @@ class CsvTable(TextTable):
         return rows.getvalue().encode()
 
 
-def find_delimiter(head: str) -> str:
+def find_delimiter(lines: Sequence[str]) -> str:
     """The character that splits every line into as many fields as the header, and into most.
 
-    >>> find_delimiter("a;b;c\\n1,5;2,5;x\\n"), find_delimiter("a,b\\n1,5\\n")
+    >>> find_delimiter(["a;b;c\\n", "1,5;2,5;x\\n"]), find_delimiter(["a,b\\n", "1,5\\n"])
     (';', ',')
     """
-    lines = head.splitlines(keepends=True)
     lines = lines[:-1] or lines  # the last may be incomplete
 
     def agreement(delimiter: str) -> tuple[float, int]:
