@@ -74,14 +74,12 @@ class Text:
                 head += more
         marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         self.encoding = encoding or ("utf-16" if marked else "utf-8")
-        self._decoder, self._begin = None, 0
+        self._decoder = None
         if codecs.lookup(self.encoding).name != "utf-8":
             self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
-        elif head.startswith(codecs.BOM_UTF8):
-            self._begin = len(codecs.BOM_UTF8)
-            head = head[self._begin :]
+        self._begin = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
-        self.head = self._decoded(head)
+        self.head = self._decoded(head[self._begin :])
         if b"\0" in self.head[:4096]:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
@@ -142,12 +140,11 @@ class Text:
         total = Path(self.path).stat().st_size - self._begin
         kept: list[bytes] = []
         if self.seekable and total > size:
-            with open(self.path, "rb") as file:
-                for number in range(N_SPANS):
-                    file.seek(self._begin + total * number // N_SPANS)
-                    if number:  # perhaps within a line
-                        file.readline(LONGEST_LINE)
-                    kept.append(file.read(size // N_SPANS) + file.readline(LONGEST_LINE))
+            for number in range(N_SPANS):
+                self._raw.seek(self._begin + total * number // N_SPANS)
+                if number:  # perhaps within a line
+                    self._raw.readline(LONGEST_LINE)
+                kept.append(self._raw.read(size // N_SPANS) + self._raw.readline(LONGEST_LINE))
             return kept, False
         each = BLOCK_BYTES
         for content, _, _ in self.blocks():
