@@ -576,7 +576,7 @@ class ParquetTable(Table):
 
 
 class ArrowTable(ParquetTable):
-    """One Arrow IPC (Feather) file or stream; each record batch in it is read whole."""
+    """One Arrow IPC (Feather) file or stream, as one group of record batches, each read whole."""
 
     kind = "an Arrow file"
 
@@ -586,16 +586,16 @@ class ArrowTable(ParquetTable):
         with pa.memory_map(self.path) as source:
             schema, _ = _open_arrow(source)
             _, batches = _open_arrow(source, [0] if len(schema) else None)
-            return [batch.num_rows for batch in batches], schema
+            return [sum(batch.num_rows for batch in batches)], schema
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         import pyarrow as pa
 
         places = sorted(self.schema.get_field_index(name) for name in columns)
-        size, wanted = batch_rows(len(columns)), set(groups)
+        size = batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
-            for number, whole in enumerate(_open_arrow(source, places)[1]):
-                for begin in range(0, whole.num_rows if number in wanted else 0, size):
+            for whole in _open_arrow(source, places)[1]:
+                for begin in range(0, whole.num_rows, size):
                     yield whole.slice(begin, size).select(columns)
 
 
