@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ordspan.labels.forms import number_as_text
 from ordspan.tables import FORMATS
 from ordspan.tables.rows import FileError
-from ordspan.tables.text import STDIN, plain_name
+from ordspan.tables.text import STDIN, ending_of
 from ordspan.wording import check_choice, closest, hint
 
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
@@ -22,7 +22,7 @@ LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
 SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
-ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
+FORMAT_OF = {ending: name for name, endings in FORMATS.items() for ending in endings}
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
             continue
         among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
         files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
-        known = [file for file in sorted(files) if plain_name(file).lower().endswith(ENDINGS)]
+        known = [file for file in sorted(files) if ending_of(file) in FORMAT_OF]
         if not known:
-            raise FileError(f"{path}: no files that end in {', '.join(ENDINGS)}")
+            raise FileError(f"{path}: no files that end in {', '.join(FORMAT_OF)}")
         found += known
     if not found:
         raise FileError("no files given; name at least one")
@@ -134,16 +134,15 @@ def format_of(path: str, options: FileOptions) -> str:
     """The format that was given, or that follows from the ending of the name."""
     if options.format:
         return options.format
-    ending = Path(plain_name(path)).suffix.lower()
     if path.lower().endswith(UNSURE) and is_csv(path):
         return "csv"
-    for name, endings in FORMATS.items():
-        if ending in endings:
-            return name
-    raise FileError(
-        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read; "
-        "for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
-    )
+    ending = ending_of(path)
+    if ending not in FORMAT_OF:
+        raise FileError(
+            f"{path}: unknown ending {ending!r}. Files that end in {', '.join(FORMAT_OF)} can be "
+            "read; for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
+        )
+    return FORMAT_OF[ending]
 
 
 def is_csv(path: str) -> bool:

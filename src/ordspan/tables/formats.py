@@ -119,11 +119,8 @@ class TextTable(Table):
 
         They have the types that Polars finds; in CSV all are text.
         """
-        text = self._text()
-        if self.path == texts.STDIN:
-            pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
-        else:
-            pieces, whole = text.sample(size)
+        n_lines = INFER_ROWS if self.patient else 1
+        pieces, whole = self._text().sample(size, n_lines)
         try:
             for piece in pieces:
                 piece.decode()
@@ -206,7 +203,7 @@ class CsvTable(TextTable):
         lines = [line.decode(errors="replace") for line in head]
         stated = SEP_LINE.match("".join(lines[:1]))
         n_above = (options.header_row or 1) - 1 + bool(stated)
-        usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
+        usual = "\t" if texts.ending_of(self.path) == ".tsv" else ""
         lines = lines[n_above:]
         found = stated[1] if stated else usual or find_delimiter(lines)
         self.delimiter = options.delimiter or found

@@ -27,13 +27,14 @@ THREADS = 2
 UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
 
 
-def plain_name(path: str) -> str:
-    """The name without the ending of its compression.
+def ending_of(path: str) -> str:
+    """The ending of a name in lower case, before that of its compression.
 
-    >>> plain_name("a.csv.gz")
-    'a.csv'
+    >>> ending_of("a.CSV"), ending_of("a.b.jsonl.gz")
+    ('.csv', '.jsonl')
     """
-    return path[: -len(Path(path).suffix)] if path.lower().endswith(PACKED) else path
+    name = Path(path.lower())
+    return Path(name.stem).suffix if name.suffix in PACKED else name.suffix
 
 
 class Text:
@@ -132,11 +133,14 @@ class Text:
         if rest:
             yield rest, at, 1.0
 
-    def sample(self, size: int) -> tuple[list[bytes], bool]:
+    def sample(self, size: int, n_lines: int = 1) -> tuple[list[bytes], bool]:
         """About ``size`` bytes of lines spread over a file; whether these are all.
 
+        Of a pipe, so many first lines, which can be read again.
         If cells contain line breaks, a piece of a large file may begin inside one.
         """
+        if self.path == STDIN:
+            return [self.first_lines(n_lines)], False
         total = Path(self.path).stat().st_size - self._begin
         kept: list[bytes] = []
         if self.seekable and total > size:
