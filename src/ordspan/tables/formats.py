@@ -61,7 +61,7 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     typed = True  # whether text in it is text, and not perhaps a number
-    fault = ""  # of the first bad row of a sample, told if there is no good one
+    fault = ""  # of the first row, told if a sample has no good one
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
@@ -145,11 +145,10 @@ class TextTable(Table):
         return table, whole
 
     def _good_rows(self, content: bytes) -> pl.DataFrame:
-        """The rows that can be read; the first fault is kept."""
+        """The rows that can be read; the fault of the first row is kept."""
         table, faults = self._read_text(content, None)
-        if faults:
-            first = min(faults)
-            self.fault = f"{self.path}, row {first + 1 + self.n_headers}: {faults[first]}"
+        if 0 in faults:
+            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
@@ -418,7 +417,7 @@ class ExcelTable(WholeTable):
             cells = book.load_sheet(sheet or 0, **how).to_polars()
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
-        rows = cells.filter((pl.int_range(cells.height, eager=True) >= header) & (counts > 0))
+        rows = cells[header:].filter(counts[header:] > 0)
         return self._keep(rows[1:], next(rows.iter_rows(), ()))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
