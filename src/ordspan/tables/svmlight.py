@@ -72,10 +72,10 @@ def read_rows(content: bytes, n_features: int = 0, first: int = 0) -> SparseRows
     from scipy.sparse import csr_array
 
     content += b"" if content.endswith(b"\n") else b"\n"
-    n_most, n_values = content.count(b"\n"), content.count(b":")
+    raw = np.frombuffer(content, dtype=np.uint8)
+    n_most, n_values = (int(np.count_nonzero(raw == mark)) for mark in b"\n:")
     queries, stops = np.full(n_most, NO_QUERY), np.full(n_most, -1)
-    starts = np.zeros(n_most + 1, dtype=np.int32)
-    columns, raw = np.empty(n_values, dtype=np.int32), np.frombuffer(content, dtype=np.uint8)
+    starts, columns = np.zeros(n_most + 1, dtype=np.int32), np.empty(n_values, dtype=np.int32)
     numbers, places = np.zeros(n_values + n_most), np.empty(n_values + n_most, dtype=np.int32)
     values, grades = np.split(numbers, [n_values])
     last = first + n_features - 1 if n_features else LARGEST_INDEX
