@@ -68,8 +68,7 @@ class FileOptions:
         object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
         check_choice("format", self.format or "csv", FORMATS)
         check_choice("decimal sign", self.decimal or ".", (".", ","))
-        delimiter = "," if self.delimiter is None else self.delimiter
-        if len(delimiter) != 1 or not delimiter.isascii():
+        if self.delimiter is not None and not re.fullmatch(r"[\0-\x7f]", self.delimiter):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         try:
             "a".encode(self.encoding or "utf-8")

@@ -357,7 +357,7 @@ class SvmlightTable(TextTable):
         self._read_rows = partial(read_rows, n_features=n_features, first=first)
         return [LABEL, GROUP]
 
-    def samples(self, size: int) -> Iterator[SparseRows]:
+    def sample_rows(self, size: int) -> Iterator[SparseRows]:
         """About ``size`` bytes of rows spread over the file."""
         pieces, _ = self._text().sample(size)
         return (rows for rows in texts.parallel_map(self._read_rows, iter(pieces)) if rows[1].size)
