@@ -12,8 +12,7 @@ import numpy as np
 from ordspan.core.state import Ranks
 from ordspan.datasets.sets import Dataset, Floats, standardise
 from ordspan.tables.rows import FileError
-from ordspan.tables.svmlight import SvmlightFile
-from ordspan.tables.text import Text
+from ordspan.tables.svmlight import read_file
 from ordspan.wording import install_hint
 
 DataDir = str | os.PathLike[str] | None
@@ -133,8 +132,8 @@ def read_graded(paths: Sequence[Path]) -> tuple[Floats, Ranks]:
     """Features and ranks of svmlight files with all 136 features in every line."""
     values, grades = [], []
     for path in paths:
-        n_rows, file = 0, SvmlightFile(str(path), n_features=MSLR_FEATURES)
-        for _, (X, grade, _, faults) in file.rows(Text(str(path)).blocks()):
+        n_rows = 0
+        for X, grade, _, faults in read_file(str(path), MSLR_FEATURES, first=1):
             is_whole = np.diff(X.indptr) == MSLR_FEATURES
             is_whole &= np.isin(grade, range(MSLR_GRADES)) & np.isfinite(X.sum(axis=1))
             if not is_whole.all():

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ordspan.labels.forms import number_as_text
 from ordspan.tables import FORMATS
 from ordspan.tables.rows import FileError
-from ordspan.tables.text import STDIN, plain_name
+from ordspan.tables.text import STDIN, ending_of
 from ordspan.wording import check_choice, closest, hint
 
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
@@ -22,7 +22,7 @@ LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
 SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
-ENDINGS = tuple(end for ends in FORMATS.values() for end in ends)
+FORMAT_OF = {ending: name for name, endings in FORMATS.items() for ending in endings}
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,7 @@ class FileOptions:
         object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
         check_choice("format", self.format or "csv", FORMATS)
         check_choice("decimal sign", self.decimal or ".", (".", ","))
-        delimiter = "," if self.delimiter is None else self.delimiter
-        if len(delimiter) != 1 or not delimiter.isascii():
+        if self.delimiter is not None and not re.fullmatch(r"[\0-\x7f]", self.delimiter):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         try:
             "a".encode(self.encoding or "utf-8")
@@ -89,9 +88,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
             continue
         among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
         files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
-        known = [file for file in sorted(files) if plain_name(file).lower().endswith(ENDINGS)]
+        known = [file for file in sorted(files) if ending_of(file) in FORMAT_OF]
         if not known:
-            raise FileError(f"{path}: no files that end in {', '.join(ENDINGS)}")
+            raise FileError(f"{path}: no files that end in {', '.join(FORMAT_OF)}")
         found += known
     if not found:
         raise FileError("no files given; name at least one")
@@ -134,16 +133,15 @@ def format_of(path: str, options: FileOptions) -> str:
     """The format that was given, or that follows from the ending of the name."""
     if options.format:
         return options.format
-    ending = Path(plain_name(path)).suffix.lower()
     if path.lower().endswith(UNSURE) and is_csv(path):
         return "csv"
-    for name, endings in FORMATS.items():
-        if ending in endings:
-            return name
-    raise FileError(
-        f"{path}: unknown ending {ending!r}. Files that end in {', '.join(ENDINGS)} can be read; "
-        "for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
-    )
+    ending = ending_of(path)
+    if ending not in FORMAT_OF:
+        raise FileError(
+            f"{path}: unknown ending {ending!r}. Files that end in {', '.join(FORMAT_OF)} can be "
+            "read; for other names give " + hint("format=", f"--format {'|'.join(FORMATS)}")
+        )
+    return FORMAT_OF[ending]
 
 
 def is_csv(path: str) -> bool:
@@ -184,10 +182,6 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     name = format_of(path, options)
     if pipe is not None and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
-    if name == "svmlight":
-        from ordspan.tables.svmlight import SvmlightFile
-
-        return SvmlightFile(path, options.n_features, bool(options.zero_based))
     from ordspan.tables.formats import READERS
 
     return READERS[name](path, options, pipe)

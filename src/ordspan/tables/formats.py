@@ -1,4 +1,4 @@
-"""Tables in files as frames of Polars: CSV, JSON lines, Excel, SPSS, Stata, Parquet and Arrow."""
+"""Files as frames of Polars: CSV, JSON lines, svmlight, Excel, SPSS, Stata, Parquet and Arrow."""
 
 import csv
 import io
@@ -19,7 +19,8 @@ from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
 from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
-from ordspan.tables.rows import BEGINNING, Batch, Cursor, Faults, FileError, damage_reported
+from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError, damage_reported
+from ordspan.tables.svmlight import NO_QUERY, SparseRows, read_rows
 from ordspan.wording import SHOWN, brief, hint
 
 INFER_ROWS = 500  # first rows of a pipe from which its columns are understood
@@ -35,6 +36,7 @@ BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
+MORE = ""  # the name of what stands behind the last column
 CP1252 = hint("encoding='cp1252'", "--encoding cp1252")
 DEEPEST, MOST_EXACT = 64, 2**53
 JSON_OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -43,6 +45,8 @@ csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB 
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
+Parsed = tuple[Any, pl.DataFrame, Faults, int, float]
+"""A block of text as sparse features, if it has any, columns and faults; its place and share."""
 
 
 class Table:
@@ -57,7 +61,7 @@ class Table:
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     typed = True  # whether text in it is text, and not perhaps a number
-    fault = ""  # of the first bad row of a sample
+    fault = ""  # of the first row, told if a sample has no good one
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
@@ -115,11 +119,8 @@ class TextTable(Table):
 
         They have the types that Polars finds; in CSV all are text.
         """
-        text = self._text()
-        if self.path == texts.STDIN:
-            pieces, whole = [text.first_lines(INFER_ROWS if self.patient else 1)], False
-        else:
-            pieces, whole = text.sample(size)
+        n_lines = INFER_ROWS if self.patient else 1
+        pieces, whole = self._text().sample(size, n_lines)
         try:
             for piece in pieces:
                 piece.decode()
@@ -134,7 +135,7 @@ class TextTable(Table):
         if self.quoted and not whole:  # a piece may begin within quotes
             pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
         try:
-            table = self._good_rows(b"".join(pieces), whole or len(pieces) == 1)
+            table = self._good_rows(b"".join(pieces))
         except FileError:
             if whole:
                 raise
@@ -143,16 +144,14 @@ class TextTable(Table):
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
 
-    def _good_rows(self, content: bytes, from_start: bool = True) -> pl.DataFrame:
-        """The rows that can be read; the first fault is kept."""
+    def _good_rows(self, content: bytes) -> pl.DataFrame:
+        """The rows that can be read; the fault of the first row is kept."""
         table, faults = self._read_text(content, None)
-        first = 1 + self.n_headers
-        if faults and not self.fault:
-            place = f", row {min(faults) + first}" if from_start else ""
-            self.fault = f"{self.path}{place}: {faults[min(faults)]}"
+        if 0 in faults:
+            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
         if not self.decimal:
             self.sample(SAMPLE_BYTES)  # finds it
@@ -160,13 +159,13 @@ class TextTable(Table):
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
         # rows of a pipe are read as they arrive
         parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
-        for table, faults, byte, share in parsed:
+        for X, table, faults, byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
-            yield Batch(None, table, rows, self.path, share, begin, faults=faults)
+            yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: texts.Block, types: Types) -> tuple[pl.DataFrame, Faults, int, float]:
+    def _parse(self, block: texts.Block, types: Types) -> Parsed:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
@@ -175,12 +174,12 @@ class TextTable(Table):
         as_text = types if self.decimal == "," else self._as_text
         try:
             wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
-            return *self._read(content, wanted), byte, share
+            return None, *self._read(content, wanted), byte, share
         except PolarsError:
             table, faults = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return table, faults, byte, share
+        return None, table, faults, byte, share
 
     def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
@@ -199,13 +198,13 @@ class CsvTable(TextTable):
     quoted, typed = True, False
 
     def _open(self) -> list[str]:
-        text, options = self._text(), self._options
-        head = b"\n".join(text.head.split(b"\n", HEAD_LINES)[:HEAD_LINES]).decode(errors="replace")
-        stated = SEP_LINE.match(head)
+        options, head = self._options, self._text().head.splitlines(keepends=True)[:HEAD_LINES]
+        lines = [line.decode(errors="replace") for line in head]
+        stated = SEP_LINE.match("".join(lines[:1]))
         n_above = (options.header_row or 1) - 1 + bool(stated)
-        usual = "\t" if texts.plain_name(self.path).lower().endswith(".tsv") else ""
-        lines = [*io.StringIO(head, newline="")][n_above:]
-        found = stated[1] if stated else usual or find_delimiter("".join(lines))
+        usual = "\t" if texts.ending_of(self.path) == ".tsv" else ""
+        lines = lines[n_above:]
+        found = stated[1] if stated else usual or find_delimiter(lines)
         self.delimiter = options.delimiter or found
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
@@ -219,7 +218,7 @@ class CsvTable(TextTable):
             below = next((cells for cells in reader if cells), below)
         names = self._distinct(header, below)
         n_lines = (reader.line_num if self.n_headers else n_lines) + n_above
-        self._begin = sum(map(len, text.head.splitlines(keepends=True)[:n_lines]))
+        self._begin = sum(map(len, head[:n_lines]))
         self.decimal = options.decimal or ""
         if options.format is None and self.path.lower().endswith(UNSURE):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
@@ -238,23 +237,20 @@ class CsvTable(TextTable):
 
     def _by_polars(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
         """The rows, and the faults of those with a cell in one column more than the header has."""
-        n = len(self.names)
-        place = {name: f"column_{number}" for number, name in enumerate(self.names, 1)}
-        more = f"column_{n + 1}"
+        place, n = {name: number for number, name in enumerate(self.names)}, len(self.names)
         table = pl.read_csv(
             content,
             has_header=False,
             separator=self.delimiter,
-            schema={place[name]: types.get(name, TEXT) for name in place} | {more: TEXT},
-            columns=[*(place[name] for name in types), more],
+            schema={name: types.get(name, TEXT) for name in place} | {MORE: TEXT},
+            columns=[*(place[name] for name in types), n],
             extra_columns="ignore",
             missing_columns="insert",
             truncate_ragged_lines=True,
             raise_if_empty=False,
             encoding="utf8-lossy",
         )
-        cells = table.drop_in_place(more)
-        table.columns = list(types)
+        cells = table.drop_in_place(MORE)
         title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
         return table, {
             row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
@@ -288,13 +284,12 @@ class CsvTable(TextTable):
         return rows.getvalue().encode()
 
 
-def find_delimiter(head: str) -> str:
+def find_delimiter(lines: Sequence[str]) -> str:
     """The character that splits every line into as many fields as the header, and into most.
 
-    >>> find_delimiter("a;b;c\\n1,5;2,5;x\\n"), find_delimiter("a,b\\n1,5\\n")
+    >>> find_delimiter(["a;b;c\\n", "1,5;2,5;x\\n"]), find_delimiter(["a,b\\n", "1,5\\n"])
     (';', ',')
     """
-    lines = head.splitlines(keepends=True)
     lines = lines[:-1] or lines  # the last may be incomplete
 
     def agreement(delimiter: str) -> tuple[float, int]:
@@ -352,6 +347,31 @@ def nan_as_null(content: bytes) -> bytes:
     return QUOTED_OR_NAN.sub(lambda found: found[1] or b"null", content)
 
 
+class SvmlightTable(TextTable):
+    """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
+
+    sparse = True
+
+    def _open(self) -> list[str]:
+        first, n_features = int(not self._options.zero_based), self._options.n_features
+        self._read_rows = partial(read_rows, n_features=n_features, first=first)
+        return [LABEL, GROUP]
+
+    def sample_rows(self, size: int) -> Iterator[SparseRows]:
+        """About ``size`` bytes of rows spread over the file."""
+        pieces, _ = self._text().sample(size)
+        return (rows for rows in texts.parallel_map(self._read_rows, iter(pieces)) if rows[1].size)
+
+    def _parse(self, block: texts.Block, types: Types) -> Parsed:
+        content, byte, share = block
+        X, grades, queries, faults = self._read_rows(content)
+        # whole numbers without a decimal point
+        columns = {LABEL: pl.Series(grades).cast(TEXT).str.strip_suffix(".0")}
+        if (queries != NO_QUERY).any():
+            columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
+        return X, pl.DataFrame(columns), faults, byte, share
+
+
 class WholeTable(Table):
     """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
 
@@ -359,7 +379,7 @@ class WholeTable(Table):
         """All rows."""
         return self._cells, True
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """All rows, as one batch."""
         rows = np.arange(self._cells.height) + 1 + self.n_headers
         yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
@@ -397,7 +417,7 @@ class ExcelTable(WholeTable):
             cells = book.load_sheet(sheet or 0, **how).to_polars()
         counts = cells.select((pl.all() != "").fill_null(value=False)).sum_horizontal()
         header = (self._options.header_row or self._header_row(cells, counts)) - 1
-        rows = cells.filter((pl.int_range(cells.height, eager=True) >= header) & (counts > 0))
+        rows = cells[header:].filter(counts[header:] > 0)
         return self._keep(rows[1:], next(rows.iter_rows(), ()))
 
     def _header_row(self, cells: pl.DataFrame, counts: pl.Series) -> int:
@@ -524,7 +544,7 @@ class ParquetTable(Table):
                 raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
-    def blocks(self, types: Types, at: Cursor = BEGINNING) -> Iterator[Batch]:
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the row group of a position on."""
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
@@ -552,7 +572,7 @@ class ParquetTable(Table):
 
 
 class ArrowTable(ParquetTable):
-    """One Arrow IPC (Feather) file or stream; each record batch in it is read whole."""
+    """One Arrow IPC (Feather) file or stream, as one group of record batches, each read whole."""
 
     kind = "an Arrow file"
 
@@ -562,16 +582,16 @@ class ArrowTable(ParquetTable):
         with pa.memory_map(self.path) as source:
             schema, _ = _open_arrow(source)
             _, batches = _open_arrow(source, [0] if len(schema) else None)
-            return [batch.num_rows for batch in batches], schema
+            return [sum(batch.num_rows for batch in batches)], schema
 
     def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
         import pyarrow as pa
 
         places = sorted(self.schema.get_field_index(name) for name in columns)
-        size, wanted = batch_rows(len(columns)), set(groups)
+        size = batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
-            for number, whole in enumerate(_open_arrow(source, places)[1]):
-                for begin in range(0, whole.num_rows if number in wanted else 0, size):
+            for whole in _open_arrow(source, places)[1]:
+                for begin in range(0, whole.num_rows, size):
                     yield whole.slice(begin, size).select(columns)
 
 
@@ -601,6 +621,7 @@ def batch_rows(n_columns: int) -> int:
 READERS = {
     "csv": CsvTable,
     "jsonl": JsonTable,
+    "svmlight": SvmlightTable,
     "parquet": ParquetTable,
     "arrow": ArrowTable,
     "xlsx": ExcelTable,

@@ -467,7 +467,7 @@ def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str
     encoder = Encoder(recipe)
     parts, grades = [], []
     for path in files:
-        for X, some, _, _ in open_file(path, options).sample(SAMPLE_BYTES // len(files)):
+        for X, some, _, _ in open_file(path, options).sample_rows(SAMPLE_BYTES // len(files)):
             X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
             encoder.features(X, None, learn=True)
             good = np.isfinite(some)

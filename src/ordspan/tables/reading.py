@@ -132,8 +132,6 @@ class RowReader:
             columns.refuse_amounts(labels, profile.path)
             self.grades, self.notes = grades_in(words, columns, profile.path)
         except ValueError as error:
-            if profile.fault and self.bad.policy == "raise":  # perhaps the cause, and an error too
-                self.bad.add(profile.fault)
             profile.problems.append(str(error))
 
     def find_order(self) -> None:

@@ -27,13 +27,14 @@ THREADS = 2
 UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
 
 
-def plain_name(path: str) -> str:
-    """The name without the ending of its compression.
+def ending_of(path: str) -> str:
+    """The ending of a name in lower case, before that of its compression.
 
-    >>> plain_name("a.csv.gz")
-    'a.csv'
+    >>> ending_of("a.CSV"), ending_of("a.b.jsonl.gz")
+    ('.csv', '.jsonl')
     """
-    return path[: -len(Path(path).suffix)] if path.lower().endswith(PACKED) else path
+    name = Path(path.lower())
+    return Path(name.stem).suffix if name.suffix in PACKED else name.suffix
 
 
 class Text:
@@ -66,19 +67,20 @@ class Text:
                 import pyarrow as pa
 
                 self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
-            head = self._read_bytes()
-            while path == STDIN and b"\n" not in head and (more := self._read_bytes()):
+            # the next bytes: a block of a file; of a pipe, what has arrived
+            read = self._file.read if path != STDIN else self._file.read1
+            self._read = partial(read, BLOCK_BYTES)
+            head = self._read()
+            while path == STDIN and b"\n" not in head and (more := self._read()):
                 head += more
         marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         self.encoding = encoding or ("utf-16" if marked else "utf-8")
-        self._decoder, self._begin = None, 0
+        self._decoder = None
         if codecs.lookup(self.encoding).name != "utf-8":
             self._decoder = codecs.getincrementaldecoder(self.encoding)("strict")
-        elif head.startswith(codecs.BOM_UTF8):
-            self._begin = len(codecs.BOM_UTF8)
-            head = head[self._begin :]
+        self._begin = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         self.seekable = self._file is self._raw and path != STDIN and self._decoder is None
-        self.head = self._decoded(head)
+        self.head = self._decoded(head[self._begin :])
         if b"\0" in self.head[:4096]:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
@@ -91,12 +93,6 @@ class Text:
                 "with the line ends of Windows or Unix"
             )
 
-    def _read_bytes(self) -> bytes:
-        """The next bytes: a block of a file; of a pipe, what has arrived."""
-        if self.path == STDIN:
-            return bytes(self._raw.read1(BLOCK_BYTES))
-        return bytes(self._file.read(BLOCK_BYTES))
-
     def _decoded(self, got: bytes) -> bytes:
         if self._decoder is None:
             return got
@@ -108,7 +104,7 @@ class Text:
         more = True
         with self._damage_reported():
             while more and self.head.count(b"\n") < n_lines:
-                more = bool(got := self._read_bytes())
+                more = bool(got := self._read())
                 self.head += self._decoded(got)
         return self.head[: end_of_lines(self.head, self._quoted)] if more else self.head
 
@@ -132,25 +128,27 @@ class Text:
                 if cut:
                     yield rest[:cut], at, self._raw.tell() / size if size else 0.0
                     rest, at = rest[cut:], at + cut
-                more = bool(got := self._read_bytes())
+                more = bool(got := self._read())
                 rest += self._decoded(got)
         if rest:
             yield rest, at, 1.0
 
-    def sample(self, size: int) -> tuple[list[bytes], bool]:
+    def sample(self, size: int, n_lines: int = 1) -> tuple[list[bytes], bool]:
         """About ``size`` bytes of lines spread over a file; whether these are all.
 
+        Of a pipe, so many first lines, which can be read again.
         If cells contain line breaks, a piece of a large file may begin inside one.
         """
+        if self.path == STDIN:
+            return [self.first_lines(n_lines)], False
         total = Path(self.path).stat().st_size - self._begin
         kept: list[bytes] = []
         if self.seekable and total > size:
-            with open(self.path, "rb") as file:
-                for number in range(N_SPANS):
-                    file.seek(self._begin + total * number // N_SPANS)
-                    if number:  # perhaps within a line
-                        file.readline(LONGEST_LINE)
-                    kept.append(file.read(size // N_SPANS) + file.readline(LONGEST_LINE))
+            for number in range(N_SPANS):
+                self._raw.seek(self._begin + total * number // N_SPANS)
+                if number:  # perhaps within a line
+                    self._raw.readline(LONGEST_LINE)
+                kept.append(self._raw.read(size // N_SPANS) + self._raw.readline(LONGEST_LINE))
             return kept, False
         each = BLOCK_BYTES
         for content, _, _ in self.blocks():
