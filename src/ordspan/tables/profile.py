@@ -97,6 +97,11 @@ class Profile:
         """A column of all files as stripped text."""
         return pl.concat([table[name].cast(str).str.strip_chars() for _, table in self.samples])
 
+    def words(self, name: str) -> pl.Series:
+        """The cells that are not empty."""
+        cells = self.cells(name)
+        return cells.filter(~is_empty(cells))
+
     def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
         """A column of all files as numbers, null where missing; and which cells are none."""
         if name not in self._numbers:
@@ -125,23 +130,17 @@ class Profile:
             return WORDS
         values, stray = self.numbers(name)
         n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        typed = all(file.typed for file in self.files)
-        if n_numbers + n_stray == 0 or (not n_stray and not typed):
-            return NUMBER
-        cells = self.cells(name)
-        there = cells.filter(~is_empty(cells))
-        if n_numbers < n_stray and are_sentences(there):
-            return SENTENCES
-        if n_stray and is_boolean(cells).any():
+        if n_stray > n_numbers:  # a stray word among numbers is reported, and stays a number
+            cells = self.words(name)
+            if are_sentences(cells):
+                return SENTENCES
+            return HAS_DATES if _are_dates(cells) else why_formatted(cells) or WORDS
+        if n_stray and is_boolean(self.cells(name)).any():
             return WORDS  # booleans among other words
-        # a stray word among numbers is reported, instead of turning the column into words
-        if n_numbers < n_stray:
-            if _are_dates(there):
-                return HAS_DATES
-            return why_formatted(cells) or WORDS
-        if not typed:
+        if not n_numbers or not all(file.typed for file in self.files):
             return NUMBER
         # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
+        cells = self.cells(name)
         n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
         codes = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
         return NUMBER if n_odd >= ODD_SHARE * n_numbers or not codes else WORDS
@@ -153,8 +152,7 @@ class Profile:
         if kind not in (NUMBER, WORDS):
             return kind if kind in (PARTLY, HAS_DATES, NEITHER) else ""
         is_number = kind == NUMBER
-        cells = self.numbers(name)[0] if is_number else self.cells(name)
-        values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
+        values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
             return "it has no values"
         whole = not is_number or (values % 1 == 0).all()
