@@ -170,7 +170,6 @@ class Encoder:
         self.state: NDArray[np.float64] = state
         self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
         self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
-        self._enums: dict[str, Any] = {}  # types of the columns of words
 
     def notes(self) -> list[str]:
         """Notes on the most frequent values unlike those of training, if there are any."""
@@ -311,9 +310,7 @@ class Encoder:
         import polars as pl
 
         name, cells = column.name, words_of(column)
-        if name not in self._enums:
-            self._enums[name] = pl.Enum(words)
-        codes = cells.cast(self._enums[name], strict=False).to_physical()
+        codes = cells.cast(pl.Enum(words), strict=False).to_physical()
         for word, n in Counter(cells.filter(codes.is_null())).items():
             self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
         return codes.cast(pl.Int64()).fill_null(-1).to_numpy()

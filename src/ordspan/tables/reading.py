@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import MEAN
@@ -74,6 +75,9 @@ class RowReader:
             self.opened[path] = open_file(path, self.options, self.pipe)
         return self.opened[path]
 
+    def _open_all(self) -> list[Any]:
+        return [self.open(path) for path in self.files]
+
     @property
     def file_notes(self) -> list[str]:
         """How the files that were opened are written, where that is not obvious."""
@@ -101,14 +105,13 @@ class RowReader:
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         size, zero_based = self.options.n_features, bool(self.options.zero_based)
         recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
-        state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
-        self.encoder = Encoder(recipe, state)
+        self.encoder, self.sorted_by = profiles.profile_sparse(self._open_all(), recipe)
         return self
 
     def _find_columns(self, choice: profiles.ColumnChoice) -> Self:
         """Find features, grades and order of the rows of tables; all problems are told at once."""
         profile = self._profile((*choice.text, *choice.hashed))
-        taken = [*self.columns.names(), *([self.group] if self.group else [])]
+        taken = [*self.columns.names(), *filter(None, [self.group])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
         if self.columns.names() and self.grades is None:
             self._find_grades(profile)
@@ -140,7 +143,7 @@ class RowReader:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
         assert self.grades is not None
         if self.recipe.n_sparse:
-            self.sorted_by = profiles.profile_sparse(self.files, self.options)[1]
+            _, self.sorted_by = profiles.profile_sparse(self._open_all(), self.recipe)
             return
         profile = self._profile()
         for file in profile.files:
@@ -150,7 +153,7 @@ class RowReader:
 
     def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
         """The profile of the files; a decimal sign that all of them share needs no second look."""
-        profile = profiles.profile_files([self.open(path) for path in self.files], words)
+        profile = profiles.profile_files(self._open_all(), words)
         if len(signs := {file.decimal for file in profile.files}) == 1:
             self.options = replace(self.options, decimal=signs.pop())
         return profile
@@ -166,20 +169,23 @@ class RowReader:
         sizes = sizes_of(self.files)
         total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
-            reader, types = self.open(path), {}
-            if not reader.sparse:
-                group = [] if self.group is None else [self.group]
-                texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
-                # a column that is a number and kept too is read as text
-                types = dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
-                if self.recipe.n_sparse:
-                    raise FileError(f"{path}: the model needs svmlight rows, as in training")
+            reader = self.open(path)
+            if self.recipe.n_sparse and not reader.sparse:
+                raise FileError(f"{path}: the model needs svmlight rows, as in training")
+            texts = [
+                *self.recipe.texts,
+                *self.columns.names(),
+                *filter(None, [self.group]),
+                *self.keep,
+            ]
+            # a column that is a number and kept too is read as text
+            types = dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
             check_columns(path, reader.names, types)
             done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
                 table = without_codes(block.table, self.options.na)
                 block = replace(block, table=table, kept=block.table)
-                first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
+                first = int(np.searchsorted(block.rows, done.row, side="right"))
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
                     of_file = share + (block.share - share) * end / len(block)
@@ -332,14 +338,12 @@ class Staging:
         last, lower, upper = np.ascontiguousarray(about[rows].T)
         if self.dense:
             return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
-        from scipy.sparse import csr_array
-
         first = np.where(rows > 0, about[rows - 1, 0], 0)
         starts = np.concatenate([[0], np.cumsum(last - first)])
         places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
         shape = (rows.size, self.n_features)
-        X = csr_array((maps[VALUES][places], maps[COLUMNS][places], starts), shape=shape)
-        return X, lower, upper
+        cells = maps[VALUES][places], maps[COLUMNS][places], starts
+        return scipy.sparse.csr_array(cells, shape=shape), lower, upper
 
     def remove(self) -> None:
         """Delete the folder of the rows."""
