@@ -18,7 +18,7 @@ from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.files import check_columns
 from ordspan.tables.rows import Faults, RowError
-from ordspan.wording import brief, columns_hint, plural
+from ordspan.wording import brief, check_choice, columns_hint, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,8 +84,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if not 1 <= self.hash_bits <= MAX_HASH_BITS:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
-        if self.missing not in MISSING:
-            raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
+        check_choice("missing", self.missing, MISSING)
         for names, known in ((self.columns, self.columns), (self.missing_indicators, self.numbers)):
             if len(set(names)) < len(names) or not set(names) <= set(known):
                 raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")

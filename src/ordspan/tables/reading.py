@@ -172,14 +172,10 @@ class RowReader:
             reader = self.open(path)
             if self.recipe.n_sparse and not reader.sparse:
                 raise FileError(f"{path}: the model needs svmlight rows, as in training")
-            texts = [
-                *self.recipe.texts,
-                *self.columns.names(),
-                *filter(None, [self.group]),
-                *self.keep,
-            ]
+            named = [*self.columns.names(), *filter(None, [self.group]), *self.keep]
             # a column that is a number and kept too is read as text
-            types = dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
+            types = dict.fromkeys(self.recipe.numbers, FLOAT)
+            types |= dict.fromkeys([*self.recipe.texts, *named], TEXT)
             check_columns(path, reader.names, types)
             done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
@@ -206,13 +202,12 @@ class RowReader:
         kept = batch.kept.select(n for n in self.keep if n in table.columns)  # or no qid is there
         batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
         if self.grades is not None:
-            where = reader.decimal, reader.path
-            lower, upper, wrong = self.columns.read(self.grades, table, *where)
+            lower, upper, wrong = self.columns.read(self.grades, table, reader.decimal, reader.path)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        raises = faults and self.bad.policy == "raise"
-        if raises and reader.path == STDIN and min(faults):  # cannot be read again
-            before = batch.only(np.arange(min(faults)))
+        # rows of a pipe cannot be read again, so those before a bad one come first
+        if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):
+            before = batch.only(slice(min(faults)))
             after = after._replace(row=int(before.rows[-1]))
             yield from self._labelled(replace(before, after=after))
         yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
