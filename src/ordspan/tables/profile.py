@@ -198,21 +198,19 @@ class Profile:
         """What the user may not expect."""
         unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
-        zeros = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        zeros = list(dict.fromkeys(coded))  # once for all files
         empty = sum((Counter(file.no_answers) for file in self.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in empty.items()]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
         gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
+        marked = [f"{name} ({share:.1%})" for name, share in gaps.items()]
         told: dict[str, Sequence[str]] = {
-            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [
-                *dict.fromkeys(zeros)
-            ],
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
             "left out {}": [describe_left_out(unasked)] if unasked else [],
             "codes for no answer: {}": gone,
-            "missing numbers are filled with the column's mean and marked: {}": [
-                f"{name} ({share:.1%})" for name, share in gaps.items()
-            ],
+            "missing numbers are filled with the column's mean and marked: {}": marked,
             "text, one feature per value: {}": [f"{n} ({len(words)})" for n, words in recipe.words],
             "text, hashed: {}": recipe.hashed,
             "sentences, learned as words and pairs of words: {}; if each cell is one category, "

@@ -174,7 +174,7 @@ class RowReader:
                 raise FileError(f"{path}: the model needs svmlight rows, as in training")
             named = [*self.columns.names(), *filter(None, [self.group]), *self.keep]
             # a column that is a number and kept too is read as text
-            types = dict.fromkeys(self.recipe.numbers, FLOAT)
+            types: dict[str, Any] = dict.fromkeys(self.recipe.numbers, FLOAT)
             types |= dict.fromkeys([*self.recipe.texts, *named], TEXT)
             check_columns(path, reader.names, types)
             done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
