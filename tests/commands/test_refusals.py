@@ -137,6 +137,7 @@ REFUSED = [
     (f"{EVALUATE} --label a --lower b", "give either a label"),
     (f"{EVALUATE} --lower size --upper size", "lower and upper are both column 'size'"),
     (f"{EVALUATE} --model sparse", "rows.csv: the model needs svmlight rows, as in training"),
+    ("train rows.csv rows.svm --label grade --model m", "rows.svm: svmlight files and tables"),
     ("evaluate rows.svm --model model", "svmlight rows have no named columns, but the model"),
     ("evaluate rows.svm --model sparse --group size", "leave out the columns of labels"),
     ("evaluate header.csv --model model", "no row to evaluate; does it contain only a header, "),

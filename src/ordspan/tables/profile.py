@@ -437,7 +437,7 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     """
     size, zero_based = options.n_features, options.zero_based
     what, remedies = f"{size:,} features", [f"give a smaller {hint('n_features', '--n-features')}"]
-    if not size and is_svmlight(files[0], options):
+    if not size:
         extent = survey(files)
         zero_based = extent.smallest == 0 if zero_based is None else zero_based
         size = extent.largest + zero_based

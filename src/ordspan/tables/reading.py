@@ -87,9 +87,12 @@ class RowReader:
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        self.options = profiles.count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
+        for path in self.files:
+            if is_svmlight(path, self.options) != sparse:
+                raise FileError(f"{path}: svmlight files and tables cannot be mixed; give one kind")
         if sparse:
+            self.options = profiles.count_features(self.files, self.options)
             self.columns, self.group = replace(self.columns, label=LABEL), GROUP
         if classes is not None and self.columns.names():
             check_grades(len(classes), "the order has")
