@@ -122,7 +122,6 @@ REFUSED = [
     (f"{PREDICT} --model folder.csv", "folder.csv: no such model file; ordspan train"),
     (f"{PREDICT} --model rows.csv", "rows.csv is not an ordspan model file"),
     (f"{PREDICT} --model plain", "plain holds an estimator (OrdinalPA) that was saved from Python"),
-    (f"{PREDICT} --model sparse", "the model needs svmlight rows"),
     ("predict '' --model model", "a name is empty; give a name, or leave the option out"),
     ("predict no-qid.svm --model sparse --keep qid", "row 1: the rows from here on have no 'qid'"),
     (
