@@ -193,8 +193,10 @@ def test_ranges_of_whole_grades_are_not_taken_for_amounts(n_grades, widest, tmp_
 
 @pytest.mark.parametrize(
     "words",
-    ["--edges 1k --grades a,b", "--brackets --grades a,b", "--cut 5 --brackets"]
-    + ["--edges cheap", "--cut 1", "--ratings size"],
+    [
+        *("--edges 1k --grades a,b", "--brackets --grades a,b", "--cut 5 --brackets"),
+        *("--edges cheap", "--cut 1", "--ratings size"),
+    ],
 )
 def test_options_that_contradict_each_other_are_refused(words, written, tmp_path):
     refused(tmp_path, written, "--label", "income", *words.split())
