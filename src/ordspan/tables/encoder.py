@@ -405,10 +405,9 @@ def named_places(name: str, terms: tuple[str, ...], bits: int) -> dict[int, str]
     """Places of terms of a column in its features; of several in one place, the most frequent."""
     import polars as pl
 
+    text = _text_of(pl.Series(name, terms, pl.String()))
     with np.errstate(over="ignore"):
-        places = term_places(
-            *_text_of(pl.Series(name, terms, pl.String())), _hashes([name])[0], bits
-        )
+        places = term_places(*text, _hashes([name])[0], bits)
     return dict(zip(places[::-1].tolist(), terms[::-1], strict=True))
 
 
