@@ -122,7 +122,6 @@ REFUSED = [
     (f"{PREDICT} --model folder.csv", "folder.csv: no such model file; ordspan train"),
     (f"{PREDICT} --model rows.csv", "rows.csv is not an ordspan model file"),
     (f"{PREDICT} --model plain", "plain holds an estimator (OrdinalPA) that was saved from Python"),
-    (f"{PREDICT} --model sparse", "the model needs svmlight rows"),
     ("predict '' --model model", "a name is empty; give a name, or leave the option out"),
     ("predict no-qid.svm --model sparse --keep qid", "row 1: the rows from here on have no 'qid'"),
     (
@@ -137,6 +136,7 @@ REFUSED = [
     (f"{EVALUATE} --label a --lower b", "give either a label"),
     (f"{EVALUATE} --lower size --upper size", "lower and upper are both column 'size'"),
     (f"{EVALUATE} --model sparse", "rows.csv: the model needs svmlight rows, as in training"),
+    ("train rows.csv rows.svm --label grade --model m", "rows.svm: svmlight files and tables"),
     ("evaluate rows.svm --model model", "svmlight rows have no named columns, but the model"),
     ("evaluate rows.svm --model sparse --group size", "leave out the columns of labels"),
     ("evaluate header.csv --model model", "no row to evaluate; does it contain only a header, "),

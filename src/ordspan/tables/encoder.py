@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from ordspan.core import scaling
@@ -17,7 +18,7 @@ from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.files import check_columns
 from ordspan.tables.rows import Faults, RowError
-from ordspan.wording import brief, columns_hint, plural
+from ordspan.wording import brief, check_choice, columns_hint, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,8 +84,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if not 1 <= self.hash_bits <= MAX_HASH_BITS:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
-        if self.missing not in MISSING:
-            raise ValueError(f"missing must be {' or '.join(MISSING)}, got {self.missing!r}")
+        check_choice("missing", self.missing, MISSING)
         for names, known in ((self.columns, self.columns), (self.missing_indicators, self.numbers)):
             if len(set(names)) < len(names) or not set(names) <= set(known):
                 raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
@@ -169,7 +169,6 @@ class Encoder:
         self.state: NDArray[np.float64] = state
         self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
         self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
-        self._enums: dict[str, Any] = {}  # types of the columns of words
 
     def notes(self) -> list[str]:
         """Notes on the most frequent values unlike those of training, if there are any."""
@@ -202,9 +201,7 @@ class Encoder:
         """
         recipe, faults = self.recipe, Faults()
         if recipe.n_sparse:
-            from scipy.sparse import csr_array
-
-            X, table = csr_array(as_matrix(table)), None
+            X, table = scipy.sparse.csr_array(as_matrix(table)), None
             if X.shape[1] != recipe.n_sparse:
                 raise ValueError(
                     f"the matrix has {X.shape[1]} columns, but the model expects {recipe.n_sparse}"
@@ -226,10 +223,10 @@ class Encoder:
         allowed = recipe.missing == "mean" and not recipe.n_sparse
         if scaling.all_within(np.atleast_2d(values), LARGEST, allowed):  # NumPy makes three copies
             return faults
-        bad = ~(np.abs(values) <= LARGEST) & ~(np.isnan(values) & allowed)
-        rows, columns = X.tocoo().coords if recipe.n_sparse else np.indices(X.shape)
-        cells = (rows[bad].tolist(), columns[bad].tolist(), values[bad].tolist())
-        for row, column, value in zip(*cells, strict=True):
+        cells = scipy.sparse.coo_array(X)
+        bad = ~(np.abs(cells.data) <= LARGEST) & ~(np.isnan(cells.data) & allowed)
+        triples = (part[bad].tolist() for part in (*cells.coords, cells.data))
+        for row, column, value in zip(*triples, strict=True):
             number = column + (not recipe.zero_based)
             name = f"feature {number}" if recipe.n_sparse else recipe.numbers[column]
             what = f"holds {value}, which is too large; check it"
@@ -285,39 +282,34 @@ class Encoder:
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
         places, values = [], []  # one feature of each row per column of words
         for name, words in recipe.words:
-            codes = self._word_codes(table, name, words)
+            codes = self._word_codes(table[name], words)
             places.append(at + codes)
             values.append(codes >= 0)  # an unknown word adds 0 to any feature
             at += len(words)
         for name in recipe.hashed:
-            bucket, sign = _hashed(table, name, recipe.hash_bits)
-            places.append(at + bucket)
-            values.append(sign)
+            hashes = hash_words(table[name])
+            places.append(at + (hashes & (2**recipe.hash_bits - 1)).astype(np.int64))
+            values.append(np.where(hashes >> 63, 1.0, -1.0))
         if recipe.dense:
             for place, value in zip(places, values, strict=True):
                 rows[np.arange(n_rows), place] += value
             return rows
-        from scipy.sparse import csr_array
-
         columns = np.column_stack([np.tile(np.arange(rows.shape[1]), (n_rows, 1)), *places])
         data = np.column_stack([rows, *values])
-        there = data != 0.0
-        starts = np.append(0, np.cumsum(there.sum(axis=1)))
-        shape = (n_rows, recipe.n_features)
-        X = csr_array((data[there], columns[there], starts), shape=shape)
+        cells = data.ravel(), columns.ravel(), np.arange(n_rows + 1) * data.shape[1]
+        X = scipy.sparse.csr_array(cells, shape=(n_rows, recipe.n_features))
+        X.eliminate_zeros()
         X.sum_duplicates()  # several hashed words in one bucket
         for name in dict(recipe.sentences):
             X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
         return X
 
-    def _word_codes(self, table: Any, name: str, words: tuple[str, ...]) -> NDArray[np.int64]:
+    def _word_codes(self, column: pl.Series, words: tuple[str, ...]) -> NDArray[np.int64]:
         """Index of every row's word among the known ones; -1 if it is none of them."""
         import polars as pl
 
-        if name not in self._enums:
-            self._enums[name] = pl.Enum(words)
-        cells = table[name].cast(pl.String()).fill_null("").str.strip_chars()
-        codes = cells.cast(self._enums[name], strict=False).to_physical()
+        name, cells = column.name, words_of(column)
+        codes = cells.cast(pl.Enum(words), strict=False).to_physical()
         for word, n in Counter(cells.filter(codes.is_null())).items():
             self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
         return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
@@ -356,43 +348,39 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
     there = list(getattr(table, "column_names", table.columns))
     names = there if columns is None else list(columns)
     check_columns("the table", there, names, ", which the model needs")
-    if not hasattr(table, "iloc"):
-        return pl.DataFrame(table.select(names))
     try:
-        return pl.from_pandas(table[names])
+        return pl.DataFrame(table[names] if hasattr(table, "iloc") else table.select(names))
     except (TypeError, ValueError) as error:  # a column of several types
         raise ValueError(f"a column of the table holds values of several types: {error}") from None
 
 
-def _hashed(table: Any, name: str, bits: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Bucket and sign of every row's word, as stripped text; each distinct word is hashed once."""
+def words_of(column: pl.Series) -> pl.Series:
+    """The cells as stripped text; a missing one is the empty word."""
+    return column.cast(str).fill_null("").str.strip_chars()
+
+
+def hash_words(column: pl.Series) -> NDArray[np.uint64]:
+    """A hash of every row's word and its column; each distinct word is hashed once."""
     import polars as pl
 
-    cells = table[name].cast(pl.String()).fill_null("").str.strip_chars()
+    cells = words_of(column)
     words = cells.unique(maintain_order=True)
     codes = cells.cast(pl.Enum(words)).to_physical().to_numpy()
-    digests = b"".join(_digest(f"{name}={word}") for word in words)
-    hashes = np.frombuffer(digests, dtype="<u8")
-    bucket = (hashes & np.uint64(2**bits - 1)).astype(np.int64)
-    return bucket[codes], np.where(hashes >> np.uint64(63), 1.0, -1.0)[codes]
+    return _hashes(f"{column.name}={word}" for word in words)[codes]
 
 
 def stack_rows(parts: list[Any]) -> Any:
     """Dense or CSR parts stacked vertically."""
-    from scipy.sparse import vstack
-
     is_sparse = hasattr(parts[0], "indptr")
-    return vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
+    return scipy.sparse.vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
 
 
 def sentence_rows(column: pl.Series, bits: int, n_features: int) -> Any:
     """Words and pairs of words of every cell, hashed into the last ``2 ** bits`` features."""
-    from scipy.sparse import csr_array
-
     with np.errstate(over="ignore"):  # as plain Python, hashes would warn
-        values, places, starts = hash_sentences(*_text_of(column), _seed(column.name), bits)
-    places += n_features - 2**bits
-    return csr_array((values, places, starts), shape=(len(column), n_features))
+        values, places, starts = hash_sentences(*_text_of(column), _hashes([column.name])[0], bits)
+    cells = (values, places + n_features - 2**bits, starts)
+    return scipy.sparse.csr_array(cells, shape=(len(column), n_features))
 
 
 def frequent_terms(column: pl.Series) -> tuple[str, ...]:
@@ -417,8 +405,9 @@ def named_places(name: str, terms: tuple[str, ...], bits: int) -> dict[int, str]
     """Places of terms of a column in its features; of several in one place, the most frequent."""
     import polars as pl
 
+    text = _text_of(pl.Series(name, terms, pl.String()))
     with np.errstate(over="ignore"):
-        places = term_places(*_text_of(pl.Series(name, terms, pl.String())), _seed(name), bits)
+        places = term_places(*text, _hashes([name])[0], bits)
     return dict(zip(places[::-1].tolist(), terms[::-1], strict=True))
 
 
@@ -429,9 +418,6 @@ def _text_of(column: pl.Series) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return text, cells.str.len_bytes().cast(int).cum_sum().to_numpy()
 
 
-def _seed(name: str) -> np.uint64:
-    return np.frombuffer(_digest(name), dtype="<u8")[0]
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode(errors="replace"), digest_size=8).digest()
+def _hashes(texts: Iterable[str]) -> NDArray[np.uint64]:
+    digests = (blake2b(text.encode(errors="replace"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8")

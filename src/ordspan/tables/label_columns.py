@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +55,13 @@ class LabelColumns:
         """The label columns, each once."""
         return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
-    def frame(
-        self, table: pl.DataFrame, decimal: str = ".", path: str = "the table"
-    ) -> pl.DataFrame:
+    def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
         """The columns as text; the ratings of a row are one label, and lists are refused."""
         import polars as pl
 
-        cells = [table.get_column(name) for name in self.names()]
+        labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
         if self.ratings:
-            return pl.DataFrame([_ratings(cells)])
-        labels = pl.DataFrame([column.cast(pl.String()).fill_null("") for column in cells])
+            return _one_label(labels)
         for column in labels:
             lists = column.filter(column.str.contains(LIST))
             if 2 * len(lists) > len(column):
@@ -162,12 +158,12 @@ class LabelColumns:
         return lower, upper
 
 
-def _ratings(columns: Sequence[pl.Series]) -> pl.Series:
+def _one_label(ratings: pl.DataFrame) -> pl.DataFrame:
     """The ratings in each row, without gaps, as one text."""
     import polars as pl
 
-    name = ", ".join(column.name for column in columns)
-    cells = [column.cast(pl.String(), strict=False).fill_null("").to_list() for column in columns]
-    rows: Any = zip(*cells, strict=True) if len(cells) > 1 else map(split_ratings, cells[0])
+    several = ratings.width > 1
+    rows: Any = ratings.iter_rows() if several else map(split_ratings, ratings.to_series())
     votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
-    return pl.Series(name, list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
+    cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
+    return pl.DataFrame({", ".join(ratings.columns): cells})

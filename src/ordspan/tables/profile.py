@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight, sizes_of
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
@@ -83,7 +84,7 @@ class Profile:
         if not self.n_rows:
             raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
         self.problems: list[str] = []  # all are told at once
-        self._numbers: dict[str, tuple[pl.Series, pl.Series]] = {}
+        self._numbers: dict[str, tuple[pl.Series, int]] = {}
 
     def refuse_problems(self) -> None:
         """Raise if there are problems, with all of them."""
@@ -97,18 +98,23 @@ class Profile:
         """A column of all files as stripped text."""
         return pl.concat([table[name].cast(str).str.strip_chars() for _, table in self.samples])
 
-    def numbers(self, name: str) -> tuple[pl.Series, pl.Series]:
-        """A column of all files as numbers, null where missing; and which cells are none."""
+    def words(self, name: str) -> pl.Series:
+        """The cells that are not empty."""
+        cells = self.cells(name)
+        return cells.filter(~is_empty(cells))
+
+    def numbers(self, name: str) -> tuple[pl.Series, int]:
+        """A column of all files as numbers, null where there is none; how many cells are words."""
         if name not in self._numbers:
             parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
             values, stray = zip(*parts, strict=True)
-            self._numbers[name] = pl.concat(values), pl.concat(stray)
+            self._numbers[name] = pl.concat(values), int(pl.concat(stray).sum())
         return self._numbers[name]
 
     def n_missing(self, name: str) -> int:
         """Number of missing cells in a column of numbers."""
-        values, stray = self.numbers(name)
-        return values.null_count() - int(stray.sum())
+        values, n_stray = self.numbers(name)
+        return values.null_count() - n_stray
 
     def kind(self, name: str) -> str:
         """Whether a column is made of numbers, words or sentences, or why it cannot be used."""
@@ -123,25 +129,19 @@ class Profile:
             return NUMBER
         if any(isinstance(dtype, pl.Categorical | pl.Enum) for dtype in dtypes):
             return WORDS
-        values, stray = self.numbers(name)
-        n_numbers, n_stray = len(values) - values.null_count(), int(stray.sum())
-        typed = all(file.typed for file in self.files)
-        if n_numbers + n_stray == 0 or (not n_stray and not typed):
-            return NUMBER
-        cells = self.cells(name)
-        there = cells.filter(~is_empty(cells))
-        if n_numbers < n_stray and are_sentences(there):
-            return SENTENCES
-        if n_stray and is_boolean(cells).any():
+        values, n_stray = self.numbers(name)
+        n_numbers = values.count()
+        if n_stray > n_numbers:  # a stray word among numbers is reported, and stays a number
+            cells = self.words(name)
+            if are_sentences(cells):
+                return SENTENCES
+            return HAS_DATES if _are_dates(cells) else why_formatted(cells) or WORDS
+        if n_stray and is_boolean(self.cells(name)).any():
             return WORDS  # booleans among other words
-        # a stray word among numbers is reported, instead of turning the column into words
-        if n_numbers < n_stray:
-            if _are_dates(there):
-                return HAS_DATES
-            return why_formatted(cells) or WORDS
-        if not typed:
+        if not n_numbers or not all(file.typed for file in self.files):
             return NUMBER
         # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
+        cells = self.cells(name)
         n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
         codes = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
         return NUMBER if n_odd >= ODD_SHARE * n_numbers or not codes else WORDS
@@ -153,8 +153,7 @@ class Profile:
         if kind not in (NUMBER, WORDS):
             return kind if kind in (PARTLY, HAS_DATES, NEITHER) else ""
         is_number = kind == NUMBER
-        cells = self.numbers(name)[0] if is_number else self.cells(name)
-        values = cells.drop_nulls() if is_number else cells.filter(~is_empty(cells))
+        values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
             return "it has no values"
         whole = not is_number or (values % 1 == 0).all()
@@ -199,21 +198,19 @@ class Profile:
         """What the user may not expect."""
         unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
-        zeros = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
+        zeros = list(dict.fromkeys(coded))  # once for all files
         empty = sum((Counter(file.no_answers) for file in self.files), Counter())
         gone = [f"{name} ({count:,})" for name, count in empty.items()]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
         gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
+        marked = [f"{name} ({share:.1%})" for name, share in gaps.items()]
         told: dict[str, Sequence[str]] = {
-            "read as numbers, with leading zeros: {}; if these are codes, give {text}": [
-                *dict.fromkeys(zeros)
-            ],
+            "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
             "left out {}": [describe_left_out(unasked)] if unasked else [],
             "codes for no answer: {}": gone,
-            "missing numbers are filled with the column's mean and marked: {}": [
-                f"{name} ({share:.1%})" for name, share in gaps.items()
-            ],
+            "missing numbers are filled with the column's mean and marked: {}": marked,
             "text, one feature per value: {}": [f"{n} ({len(words)})" for n, words in recipe.words],
             "text, hashed: {}": recipe.hashed,
             "sentences, learned as words and pairs of words: {}; if each cell is one category, "
@@ -285,23 +282,22 @@ def plan_columns(
     numbers, texts, sentences = (
         [name for name in chosen if kinds[name] == kind] for kind in (NUMBER, WORDS, SENTENCES)
     )
-    incomplete = [name for name in numbers if profile.n_missing(name)]
-    words = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
+    marked = [n for n in numbers if choice.missing == "mean" and profile.n_missing(n)]
+    distinct = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
     most = 0 if profile.is_pipe else MAX_WORDS  # the words of a pipe are not known beforehand
-    one_hot = [n for n in texts if n not in choice.hashed and len(words[n]) <= most]
-    hashed = [name for name in texts if name not in one_hot]
+    one_hot = [n for n in texts if n not in choice.hashed and len(distinct[n]) <= most]
     recipe = Recipe(
         tuple(numbers),
-        tuple(incomplete) if choice.missing == "mean" else (),
-        tuple((name, tuple(words[name])) for name in one_hot),
-        tuple(hashed),
+        tuple(marked),
+        tuple((name, tuple(distinct[name])) for name in one_hot),
+        tuple(name for name in texts if name not in one_hot),
         choice.hash_bits,
         tuple((name, frequent_terms(profile.cells(name))) for name in sentences),
         standardise=choice.standardise,
         # standard input has no mean to fill in, unless it is learned online
         missing="error" if profile.is_pipe and not choice.standardise else choice.missing,
     )
-    remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if hashed else []
+    remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if recipe.hashed else []
     remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
     left_out |= {n: AS_REQUESTED for n in there if n not in (*taken, *kinds)}
     size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
@@ -440,43 +436,36 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     What was not given is found by a first pass over the files. Indices start at 0 if 0 occurs.
     """
     size, zero_based = options.n_features, options.zero_based
-    if size or not is_svmlight(files[0], options):
-        smaller = hint("n_features", "--n-features")
-        check_memory(f"{size:,} features", FEATURE_BYTES * size, f"; give a smaller {smaller}")
-        return options
-    extent = survey(files)
-    zero_based = extent.smallest == 0 if zero_based is None else zero_based
-    size = extent.largest + zero_based
-    if size < 1:
-        raise FileError(f"{extent.where}: no line has a feature, index:value")
-    what = f"{extent.where}: index {extent.largest} means {size:,} features,"
-    bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
-    remedy = join_hints("correct it", "number the features from 1", bad)
-    check_memory(what, FEATURE_BYTES * size, remedy)
+    what, remedies = f"{size:,} features", [f"give a smaller {hint('n_features', '--n-features')}"]
+    if not size:
+        extent = survey(files)
+        zero_based = extent.smallest == 0 if zero_based is None else zero_based
+        size = extent.largest + zero_based
+        if size < 1:
+            raise FileError(f"{extent.where}: no line has a feature, index:value")
+        what = f"{extent.where}: index {extent.largest} means {size:,} features,"
+        bad = f"treat such lines as bad with {hint('n_features=', '--n-features N')}"
+        remedies = ["correct it", "number the features from 1", bad]
+    check_memory(what, FEATURE_BYTES * size, join_hints(*remedies))
     return replace(options, zero_based=zero_based, n_features=size)
 
 
-def profile_sparse(files: Sequence[str], options: FileOptions) -> tuple[Any, str]:
+def profile_sparse(files: Sequence[Any], recipe: Recipe) -> tuple[Encoder, str]:
     """Spread of the values present in svmlight files, and what neighbouring rows are alike in.
 
     Only their common features are checked for their order.
     """
-    from scipy.sparse import vstack
-
-    recipe = Recipe(n_sparse=options.n_features, zero_based=bool(options.zero_based))
-    encoder = Encoder(recipe)
-    parts, grades = [], []
-    for path in files:
-        for X, some, _, _ in open_file(path, options).sample_rows(SAMPLE_BYTES // len(files)):
-            X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
-            encoder.features(X, None, learn=True)
-            good = np.isfinite(some)
-            parts.append(X[good])
-            grades.append(some[good])
-    if not grades:
-        return encoder.state, ""
-    X, labels = vstack(parts, format="csc"), np.concatenate(grades)
+    encoder, size = Encoder(recipe), SAMPLE_BYTES // len(files)
+    sample = [rows[:2] for file in files for rows in file.sample_rows(size)]
+    if not sample:
+        return encoder, ""
+    parts, grades = zip(*sample, strict=True)
+    X, labels = scipy.sparse.vstack(parts, format="csr"), np.concatenate(grades)
+    X.data[~(np.abs(X.data) <= LARGEST)] = 0.0
+    encoder.features(X, None, learn=True)
+    good = np.isfinite(labels)
+    X, labels = X[good].tocsc(), labels[good]
     common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // max(1, labels.size)]
-    names, columns = encoder.recipe.feature_names(), X[:, common].toarray().T
+    names, columns = recipe.feature_names(), X[:, common].toarray().T
     rows = {names[j]: column for j, column in zip(common.tolist(), columns, strict=True)}
-    return encoder.state, find_sort_key(pl.DataFrame({"their labels": labels} | rows))
+    return encoder, find_sort_key(pl.DataFrame({"their labels": labels} | rows))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import MEAN
@@ -74,6 +75,9 @@ class RowReader:
             self.opened[path] = open_file(path, self.options, self.pipe)
         return self.opened[path]
 
+    def _open_all(self) -> list[Any]:
+        return [self.open(path) for path in self.files]
+
     @property
     def file_notes(self) -> list[str]:
         """How the files that were opened are written, where that is not obvious."""
@@ -83,9 +87,12 @@ class RowReader:
 
     def find_columns(self, choice: profiles.ColumnChoice, classes: Any = None) -> Self:
         """Find and check columns, features and grades, given or in labels, before any learning."""
-        self.options = profiles.count_features(self.files, self.options)
         sparse = is_svmlight(self.files[0], self.options)
+        for path in self.files:
+            if is_svmlight(path, self.options) != sparse:
+                raise FileError(f"{path}: svmlight files and tables cannot be mixed; give one kind")
         if sparse:
+            self.options = profiles.count_features(self.files, self.options)
             self.columns, self.group = replace(self.columns, label=LABEL), GROUP
         if classes is not None and self.columns.names():
             check_grades(len(classes), "the order has")
@@ -101,14 +108,13 @@ class RowReader:
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         size, zero_based = self.options.n_features, bool(self.options.zero_based)
         recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
-        state, self.sorted_by = profiles.profile_sparse(self.files, self.options)
-        self.encoder = Encoder(recipe, state)
+        self.encoder, self.sorted_by = profiles.profile_sparse(self._open_all(), recipe)
         return self
 
     def _find_columns(self, choice: profiles.ColumnChoice) -> Self:
         """Find features, grades and order of the rows of tables; all problems are told at once."""
         profile = self._profile((*choice.text, *choice.hashed))
-        taken = [*self.columns.names(), *([self.group] if self.group else [])]
+        taken = [*self.columns.names(), *filter(None, [self.group])]
         self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
         if self.columns.names() and self.grades is None:
             self._find_grades(profile)
@@ -138,7 +144,7 @@ class RowReader:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
         assert self.grades is not None
         if self.recipe.n_sparse:
-            self.sorted_by = profiles.profile_sparse(self.files, self.options)[1]
+            _, self.sorted_by = profiles.profile_sparse(self._open_all(), self.recipe)
             return
         profile = self._profile()
         for file in profile.files:
@@ -148,7 +154,7 @@ class RowReader:
 
     def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
         """The profile of the files; a decimal sign that all of them share needs no second look."""
-        profile = profiles.profile_files([self.open(path) for path in self.files], words)
+        profile = profiles.profile_files(self._open_all(), words)
         if len(signs := {file.decimal for file in profile.files}) == 1:
             self.options = replace(self.options, decimal=signs.pop())
         return profile
@@ -164,20 +170,19 @@ class RowReader:
         sizes = sizes_of(self.files)
         total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
-            reader, types = self.open(path), {}
-            if not reader.sparse:
-                group = [] if self.group is None else [self.group]
-                texts = [*self.recipe.texts, *self.columns.names(), *group, *self.keep]
-                # a column that is a number and kept too is read as text
-                types = dict.fromkeys(self.recipe.numbers, FLOAT) | dict.fromkeys(texts, TEXT)
-                if self.recipe.n_sparse:
-                    raise FileError(f"{path}: the model needs svmlight rows, as in training")
+            reader = self.open(path)
+            if self.recipe.n_sparse and not reader.sparse:
+                raise FileError(f"{path}: the model needs svmlight rows, as in training")
+            named = [*self.columns.names(), *filter(None, [self.group]), *self.keep]
+            # a column that is a number and kept too is read as text
+            types: dict[str, Any] = dict.fromkeys(self.recipe.numbers, FLOAT)
+            types |= dict.fromkeys([*self.recipe.texts, *named], TEXT)
             check_columns(path, reader.names, types)
             done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, done):
                 table = without_codes(block.table, self.options.na)
                 block = replace(block, table=table, kept=block.table)
-                first = max(0, done.row - int(block.rows[0]) + 1) if len(block) else 0
+                first = int(np.searchsorted(block.rows, done.row, side="right"))
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
                     of_file = share + (block.share - share) * end / len(block)
@@ -198,13 +203,12 @@ class RowReader:
         kept = batch.kept.select(n for n in self.keep if n in table.columns)  # or no qid is there
         batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
         if self.grades is not None:
-            where = reader.decimal, reader.path
-            lower, upper, wrong = self.columns.read(self.grades, table, *where)
+            lower, upper, wrong = self.columns.read(self.grades, table, reader.decimal, reader.path)
             faults = wrong | faults
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
-        raises = faults and self.bad.policy == "raise"
-        if raises and reader.path == STDIN and min(faults):  # cannot be read again
-            before = batch.only(np.arange(min(faults)))
+        # rows of a pipe cannot be read again, so those before a bad one come first
+        if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):
+            before = batch.only(slice(min(faults)))
             after = after._replace(row=int(before.rows[-1]))
             yield from self._labelled(replace(before, after=after))
         yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
@@ -330,14 +334,12 @@ class Staging:
         last, lower, upper = np.ascontiguousarray(about[rows].T)
         if self.dense:
             return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
-        from scipy.sparse import csr_array
-
         first = np.where(rows > 0, about[rows - 1, 0], 0)
         starts = np.concatenate([[0], np.cumsum(last - first)])
         places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
         shape = (rows.size, self.n_features)
-        X = csr_array((maps[VALUES][places], maps[COLUMNS][places], starts), shape=shape)
-        return X, lower, upper
+        cells = maps[VALUES][places], maps[COLUMNS][places], starts
+        return scipy.sparse.csr_array(cells, shape=shape), lower, upper
 
     def remove(self) -> None:
         """Delete the folder of the rows."""

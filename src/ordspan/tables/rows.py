@@ -180,9 +180,7 @@ class BadRows:
         if not faults:
             return batch
         if self.policy != KEEP:
-            good = np.ones(len(batch), dtype=bool)
-            good[list(faults)] = False
-            return batch.only(good)
+            return batch.only(np.delete(np.arange(len(batch)), list(faults)))
         blank = batch.X.copy()
         if hasattr(blank, "indptr"):
             blank.data[~np.isfinite(blank.data)] = 0.0
