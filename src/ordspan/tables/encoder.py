@@ -281,8 +281,7 @@ class Encoder:
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
         places, values = [], []  # one feature of each row per column of words
-        for name, words in recipe.words:
-            codes = self._word_codes(table[name], words)
+        for (_, words), codes in zip(recipe.words, self._word_codes(table), strict=True):
             places.append(at + codes)
             values.append(codes >= 0)  # an unknown word adds 0 to any feature
             at += len(words)
@@ -304,15 +303,22 @@ class Encoder:
             X = X + sentence_rows(table[name], recipe.sentence_bits, recipe.n_features)
         return X
 
-    def _word_codes(self, column: pl.Series, words: tuple[str, ...]) -> NDArray[np.int64]:
-        """Index of every row's word among the known ones; -1 if it is none of them."""
+    def _word_codes(self, table: pl.DataFrame) -> list[NDArray[np.int64]]:
+        """Of each column, the index of every row's word among the known ones; -1 for another."""
+        if not self.recipe.words:
+            return []
         import polars as pl
 
-        name, cells = column.name, words_of(column)
-        codes = cells.cast(pl.Enum(words), strict=False).to_physical()
-        for word, n in Counter(cells.filter(codes.is_null())).items():
-            self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
-        return codes.cast(pl.Int64()).fill_null(-1).to_numpy()
+        codes = table.select(
+            words_of(pl.col(name)).cast(pl.Enum(words), strict=False).to_physical()
+            for name, words in self.recipe.words
+        )
+        for column in filter(pl.Series.null_count, codes):
+            name, new = column.name, words_of(table[column.name]).filter(column.is_null())
+            for word, n in Counter(new).items():
+                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+        whole = codes.select(pl.all().cast(pl.Int64()).fill_null(-1))
+        return [column.to_numpy() for column in whole]
 
 
 def matrix_of(
@@ -354,8 +360,8 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
         raise ValueError(f"a column of the table holds values of several types: {error}") from None
 
 
-def words_of(column: pl.Series) -> pl.Series:
-    """The cells as stripped text; a missing one is the empty word."""
+def words_of(column: Any) -> Any:
+    """The cells of a column, or an expression of it, as stripped text; a missing one is empty."""
     return column.cast(str).fill_null("").str.strip_chars()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
-ROW = "\x1e"  # the name of a column that no file has
+BETWEEN_ENDS = "\x1e"  # between the cells of a label
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
 
@@ -118,16 +118,23 @@ class LabelColumns:
 
         A row that is bad or has no label has the rank NO_LABEL.
         """
-        ranks, faults = np.full((table.height, 2), NO_LABEL, dtype=np.int64), Faults()
-        numbered = table.select(self.names()).with_row_index(ROW)
-        groups = numbered.group_by(self.names(), maintain_order=True).agg(ROW)
-        distinct = self.frame(groups, decimal, path).iter_rows(named=True)
-        for cells, rows in zip(distinct, groups[ROW].to_list(), strict=True):
+        import polars as pl
+
+        cells = pl.col(self.names()).cast(pl.String()).fill_null("")
+        labels = table.select(pl.concat_str(cells, separator=BETWEEN_ENDS)).to_series()
+        words = labels.unique(maintain_order=True)
+        codes = labels.cast(pl.Enum(words)).to_physical().to_numpy()
+        first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(words)))
+        ranks, wrong = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
+        distinct = self.frame(table[first], decimal, path)
+        for code, label in enumerate(distinct.iter_rows(named=True)):
             try:
-                ranks[rows] = self._read_cells(reader, cells)
+                ranks[code] = self._read_cells(reader, label)
             except ValueError as error:
-                faults |= dict.fromkeys(rows, str(error))
-        return ranks[:, 0], ranks[:, 1], faults
+                wrong[code] = str(error)
+        bad = np.flatnonzero(np.isin(codes, list(wrong))).tolist()
+        lower, upper = np.ascontiguousarray(ranks[codes].T)
+        return lower, upper, {row: wrong[codes[row]] for row in bad}
 
     def _read_cells(self, reader: LabelReader, cells: dict[str, str]) -> Any:
         """Lower and upper rank of a label, which is one cell, or one for each end."""
