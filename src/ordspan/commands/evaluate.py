@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ordspan.clock import working_time
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import name_labels, notes_on, open_for, read_table_model
-from ordspan.commands.outputs import PAGE, check_output, report_full_disk
+from ordspan.commands.outputs import PAGE, check_output
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.core.state import Floats
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
-from ordspan.models.atomic import write_atomically
+from ordspan.models.atomic import report_full_disk, write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
@@ -406,7 +406,6 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
             size = min(SAMPLE_SIZE, rows.size)
             drawn = np.random.default_rng(0).choice(rows.size, size, replace=False)
             text = page_text(summary, model, rows[np.sort(drawn)], ndcgs)
-            with report_full_disk(job.page):
-                write_atomically(Path(job.page), text.encode())
+            write_atomically(Path(job.page), text.encode())
             summary["page"] = job.page
     return summary

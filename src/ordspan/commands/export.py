@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ordspan
 from ordspan.commands.jobs import ExportJob
 from ordspan.commands.models import ranker_and_calibration, read_model
-from ordspan.commands.outputs import GRAPH, check_output, report_full_disk
+from ordspan.commands.outputs import GRAPH, check_output
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
@@ -83,8 +83,7 @@ def export(job: ExportJob) -> dict[str, Any]:
     model = read_model(job.model)[1]
     check_exportable(model, job.model)
     graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
-    with report_full_disk(job.out):
-        write_atomically(path, graph.SerializeToString())
+    write_atomically(path, graph.SerializeToString())
     estimator, _ = ranker_and_calibration(model)
     return {
         "out": job.out,
