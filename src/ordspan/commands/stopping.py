@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -92,19 +92,15 @@ def stoppable(job: FileJob) -> Iterator[tuple[Stop, StoppablePipe | None]]:
     Also gives the pipe that the job reads, if it reads one. Python handles signals in its main
     thread only, so in other threads a run is not stopped.
     """
-    stop, before = Stop(), {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, stop.request)
-    try:
-        if job.pipe is not None:
+    stop, pipe = Stop(), None
+    with ExitStack() as ending:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if (before := signal.getsignal(number)) is not signal.SIG_IGN:
+                    ending.callback(signal.signal, number, before)
+                    signal.signal(number, stop.request)
+        if job.is_pipe:
             with stop.at_any_moment():  # opening waits for a writer
-                stream = open(job.pipe, "rb")  # noqa: SIM115
-            with stream:
-                yield stop, StoppablePipe(stop, stream)
-        else:
-            yield stop, StoppablePipe(stop, sys.stdin.buffer) if job.is_pipe else None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+                named = job.pipe and ending.enter_context(open(job.pipe, "rb"))
+            pipe = StoppablePipe(stop, named or sys.stdin.buffer)
+        yield stop, pipe
