@@ -133,19 +133,12 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
 
 def as_parameter(about: jobs.Option) -> Parameter:
     """An option as a parameter for Typer."""
-    kind, default = (
-        about.shell,
-        Parameter.empty if about.default is jobs.REQUIRED else about.default,
-    )
+    kind, default = about.shell, about.default
     metavar = about.metavar or "|".join(about.words) or METAVARS.get(kind)
-    how: dict[str, Any] = {"help": about.help, "metavar": metavar}
-    if about.argument:
-        made: Any = typer.Argument(**how)
-    else:
-        how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
-        flags = about.names if default is False else about.flags
-        shown = default is not None and default is not False
-        made = typer.Option(*flags, show_default=shown, **how)
+    how: dict[str, Any] = {"help": about.help, "metavar": metavar, "rich_help_panel": about.group}
+    how |= {"min": about.least, "max": about.most}
+    flags = about.names if default is False else about.flags
+    made = typer.Argument(**how) if about.argument else typer.Option(*flags, **how)
     if default is None or default == ():
         kind, default = kind | None, None
     return Parameter(
