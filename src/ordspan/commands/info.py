@@ -46,7 +46,7 @@ def info(job: InfoJob) -> dict[str, Any]:
         "parameters": parameters,
         "classes": estimator.classes_.tolist(),
         "thresholds": None if thresholds is None else finite(thresholds),
-        "features": int(estimator.n_features_in_),
+        "features": header.n_features,
         "passes": int(estimator.n_iter_),
         "updates": getattr(estimator, "n_updates_", None),
         "support_vectors": None if support is None else int(support.size),

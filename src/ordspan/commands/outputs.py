@@ -89,9 +89,9 @@ def excel_cell(value: Any) -> Any:
     >>> excel_cell(0.5), excel_cell(12345678901234567890), excel_cell(float("nan"))
     (0.5, '12345678901234567890', 'nan')
     """
-    if value is None or isinstance(value, bool) or (isinstance(value, float) and isfinite(value)):
+    if value is None or (isinstance(value, float) and isfinite(value)):
         return value
-    if isinstance(value, int) and abs(value) <= MAX_EXACT:
+    if isinstance(value, int) and abs(value) <= MAX_EXACT:  # or a truth value
         return value
     text = str(value)
     if len(text) > MAX_CELL:

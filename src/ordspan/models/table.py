@@ -111,9 +111,8 @@ class TableModel:
         if not self.recipe.standardise:
             return None
         count, mean, squares = self.encoder.state[[COUNT, MEAN, SPREAD]]
-        factor = np.zeros_like(squares)
-        np.divide(count, squares, out=factor, where=squares > 0.0)
-        return mean.copy(), np.sqrt(factor)
+        factor = np.divide(count, squares, out=np.zeros_like(squares), where=squares > 0.0)
+        return mean, np.sqrt(factor)
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
