@@ -33,7 +33,7 @@ from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.rows import Count
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
@@ -43,8 +43,6 @@ MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Scalar = bool | int | Finite | str
 Tensors = dict[str, NDArray[Any]]
-DEFAULT, GIVEN, FROZEN = "default", "given", "frozen"
-"""Where the estimator in a `CalibratedOrdinal` is from."""
 
 
 class ModelFileError(ValueError):
@@ -259,9 +257,9 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
     check_is_fitted(model)
     check_calibration_unchanged(model)
     ranker, parameters = model.estimator_, model.get_params(deep=False)
-    parameters["estimator"] = DEFAULT if model.estimator is None else GIVEN
+    parameters["estimator"] = model.estimator and type(ranker).__name__
     if isinstance(ranker, FrozenEstimator):
-        ranker, parameters["estimator"] = ranker.estimator, FROZEN
+        ranker = ranker.estimator
     header = estimator_header(ranker)
     header.calibrated = stored(parameters)
     return header, {"state": ranker.learner_.state, "calibration": model.calibration_.state}
@@ -410,12 +408,11 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
     if isinstance(parameters["coverages"], list):
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
-    fitted = FrozenEstimator(ranker) if parameters["estimator"] == FROZEN else ranker
-    parameters["estimator"] = {DEFAULT: None, GIVEN: clone(ranker), FROZEN: fitted}[
-        parameters["estimator"]
-    ]
+    if parameters["estimator"] == FrozenEstimator.__name__:
+        ranker = FrozenEstimator(ranker)
+    parameters["estimator"] = parameters["estimator"] and clone(ranker)
     calibration = Calibration.from_state(tensors["calibration"], classes.size)
-    return CalibratedOrdinal(**parameters).from_parts(fitted, calibration)
+    return CalibratedOrdinal(**parameters).from_parts(ranker, calibration)
 
 
 class Checkpoint:
