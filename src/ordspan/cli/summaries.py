@@ -185,8 +185,8 @@ def info(about: dict[str, Any]) -> None:
 def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What a model is, what it reads and how it was trained, without what does not apply."""
     columns, training = about["columns"] or {}, about["training"] or {}
-    told = {name: about[name] for name in ("model", "kind", "bytes", "format", "estimator")}
-    told |= {"parameters": about["parameters"], "features": about["features"]}
+    first = ("model", "kind", "bytes", "format", "estimator", "parameters", "features")
+    told = {name: about[name] for name in first}
     told |= {f"words of {name}": len(words) for name, words in columns.get("words", {}).items()}
     if columns.get("hashed"):
         told[f"hashed words of {in_words(columns['hashed'])}"] = 2 ** columns["hash_bits"]
