@@ -94,12 +94,13 @@ def read_rows(
     """Score all rows into a file; return them, and where the queries start."""
     starts: list[int] = []
     n_rows, loss, bad = 0, 0, reader.bad
-    for batch, (score, rank, *_) in scored(model, follow_queries(reader, starts)):
+    for batch, score in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
         rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
         with report_full_disk("the folder for temporary files"):
             file.write(rows.tobytes())
         n_rows += len(batch)
+        rank = model.calibration.predict(score)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
         report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:

@@ -528,7 +528,7 @@ def sole_column(
         return None
     begin, end, _ = count_labels(lower, upper, None, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
-    gain = constant - distance(model.answer(X).rank, lower, upper).mean()
+    gain = constant - distance(model.calibration.predict(learner.latent(X)), lower, upper).mean()
     if gain <= MUCH * constant:
         return None
     features = {name: [place] for place, name in enumerate(recipe.numbers)}
