@@ -45,10 +45,6 @@ class Command(TyperCommand):
             with formatter.section(name):
                 formatter.write_dl(records)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the example on one line, to be copied."""
-        formatter.write(f"\n{self.epilog}\n")
-
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -95,10 +91,9 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
         parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         parameters += map(as_parameter, about.values())
         parameters += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
-        body.__name__ = run.__name__
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in parameters}
-        epilog = f"Example: ordspan {run.__name__} {example}"
+        epilog = f"\b\nExample: ordspan {run.__name__} {example}"  # on one line, to be copied
         app.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
         return run
 
