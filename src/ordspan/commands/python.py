@@ -19,10 +19,10 @@ with report_missing():
     from ordspan.models.table import TableModel
 
 KINDS = {Any: "object", list[str]: "sequence", Path: "path"}
-F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
-def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
+def with_options(kind: type[jobs.Job]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a function of a job the options of the job as its parameters, with their words."""
     about, parameters = jobs.options_of(kind), []
     aliases: dict[str, str] = {}
@@ -31,19 +31,19 @@ def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
         parameters.append(Parameter(name, how, default=one.default, annotation=one.kind))
         aliases |= {flag.lstrip("-").replace("-", "_"): name for flag in one.flags}
 
-    def decorate(run: F) -> F:
+    def decorate(run: Callable[..., R]) -> Callable[..., R]:
         plain = Signature.from_callable(run).replace(parameters=parameters)
 
         @wraps(run)
         @report_missing()
-        def function(*args: Any, **given: Any) -> Any:
+        def function(*args: Any, **given: Any) -> R:
             given = {aliases.get(name, name): value for name, value in given.items()}
             return run(jobs.make_job(kind, plain.bind(*args, **given).arguments))
 
         words = "\n".join(map(described, about.values()))
         function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
         function.__signature__ = plain  # type: ignore[attr-defined]
-        return function  # type: ignore[return-value]
+        return function
 
     return decorate
 
