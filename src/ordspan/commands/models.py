@@ -151,7 +151,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     return own
 
 
-def start_hint(path: Path | None) -> str:
+def start_hint(path: Path) -> str:
     """How to continue a model or a checkpoint."""
     return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
 

@@ -416,11 +416,11 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
 
 
 class Checkpoint:
-    """A model file that is replaced as training proceeds; without a path, does nothing.
+    """A model file that is replaced as training proceeds.
 
     Parameters
     ----------
-    path : path-like or None
+    path : path-like
         The file.
     settings : dict
         Plain values that must match when training resumes.
@@ -433,25 +433,22 @@ class Checkpoint:
     def __init__(
         self, path: Any, settings: dict[str, Any], files: Sequence[Identity], remedy: str
     ) -> None:
-        self.path, self.remedy = None if path is None else Path(path), remedy
+        self.path, self.remedy = Path(path), remedy
+        check_can_write(self.path)
         for name, *state in files:
             facts = zip(("size", "modification time", "content"), state, strict=True)
             settings = settings | {f"{what} of {name}": value for what, value in facts}
-        if self.path is not None:
-            check_can_write(self.path)
-            # through JSON: fails now, not after hours of work, and compares as read from a file
-            settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
-        self.settings = settings
+        # through JSON: fails now, not after hours of work, and compares as read from a file
+        self.settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
 
     def write(self, model: Any, progress: Any) -> None:
         """Write the model and its progress atomically."""
-        if self.path is not None:
-            note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
-            write_atomically(self.path, to_bytes(model, note))
+        note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
+        write_atomically(self.path, to_bytes(model, note))
 
     def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:
         """The last model and progress; None if there is no file."""
-        if self.path is None or not self.path.exists():
+        if not self.path.exists():
             return None
         header, model = from_bytes(self.path.read_bytes(), str(self.path))
         if (note := header.checkpoint) is None:
@@ -471,5 +468,4 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete the checkpoint, if there is one."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
