@@ -118,19 +118,17 @@ def to_onnx(header: Header, model: Any, element: int) -> Any:
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     estimator, calibration = ranker_and_calibration(model)
-    recipe, features = Recipe(n_sparse=header.n_features), header.feature_names
-    scaled = fill = None
+    recipe = Recipe(n_sparse=header.n_features, standardise=False)
+    features = header.feature_names
     if isinstance(model, TableModel):
-        recipe, scaled = model.recipe, model.centre_and_factor()
+        recipe = model.recipe
         features = recipe.feature_names() if recipe.n_sparse else list(recipe.numbers)
-        if recipe.numbers and recipe.missing == "mean":
-            fill = model.encoder.state[scaling_parts.MEAN]
     graph = Graph()
     if recipe.n_scaled:
         graph.take("X", element, recipe.n_scaled)
     if recipe.words:
         graph.take("words", TensorProto.STRING, len(recipe.words))
-    score = _score(graph, estimator.coef_, recipe, scaled, fill)
+    score = _score(graph, model, estimator.coef_, recipe)
     thresholds = getattr(estimator, "thresholds_", None)
     _grade(graph, score, estimator, calibration, element)
     opsets = [helper.make_opsetid("", OPSET)]
@@ -148,7 +146,7 @@ def to_onnx(header: Header, model: Any, element: int) -> Any:
         "features": features,
         "classes": estimator.classes_.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
-        "standardised": scaled is not None,
+        "standardised": recipe.standardise,
         "words": recipe.words,
         "coverages": [] if calibration is None else calibration.coverages.tolist(),
     }
@@ -157,7 +155,7 @@ def to_onnx(header: Header, model: Any, element: int) -> Any:
     return made
 
 
-def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats | None) -> str:
+def _score(graph: Graph, model: Any, coef: Floats, recipe: Recipe) -> str:
     """Add the contributions of numbers, gaps and words to the score, (n, 1) or (n, K).
 
     Numbers are centred and scaled step by step, as in ordspan. Folding the centre into the weights
@@ -167,10 +165,12 @@ def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats
     terms, at = [], recipe.n_scaled
     if at:
         value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-        if fill is not None:
+        if recipe.numbers and recipe.missing == "mean":
+            fill = model.encoder.state[scaling_parts.MEAN]
             value = graph.add("Where", graph.add("IsNaN", "X"), fill, value)
-        if scaled is not None:
-            value = graph.add("Mul", graph.add("Sub", value, scaled[0]), scaled[1])
+        if recipe.standardise:
+            centre, factor = model.centre_and_factor()
+            value = graph.add("Mul", graph.add("Sub", value, centre), factor)
         terms.append(graph.add("MatMul", value, weights[:at]))
     if gaps := [recipe.numbers.index(name) for name in recipe.missing_indicators]:
         missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
