@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from traceback import walk_stack
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -18,11 +19,8 @@ FRAGILE = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "llvm
 
 def is_fragile(frame: FrameType | None) -> bool:
     """Whether modules are being imported, or compiled code loaded."""
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in FRAGILE:
-            return True
-        frame = frame.f_back
-    return False
+    names = (caller.f_globals.get("__name__", "") for caller, _ in walk_stack(frame))
+    return any(name.partition(".")[0] in FRAGILE for name in names)
 
 
 class Stopped(KeyboardInterrupt):
@@ -32,9 +30,8 @@ class Stopped(KeyboardInterrupt):
 class Stop:
     """Set by a signal; raises only where work can be interrupted."""
 
-    def __init__(self) -> None:
-        self.requested = False
-        self._anywhere = False
+    requested = False
+    _anywhere = False
 
     def request(self, number: int, frame: FrameType | None) -> None:
         """Note the request, and raise at once where that is safe."""
