@@ -205,7 +205,7 @@ def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
         constant = training["constant"]
         told |= {
             "trained from": training["settings"]["files"],
-            "codes for no answer": training["settings"]["na"],
+            "codes for no answer": training["settings"].get("na"),
             "continued from": training.get("from"),
             "rows learned": training["rows"],
             "bad rows skipped": training["skipped"],
