@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from ordspan.commands import jobs
-from ordspan.wording import as_text, install_hint
+from ordspan.wording import as_text, in_words, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 PIPED_WIDTH = 160
@@ -212,16 +212,16 @@ def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
         typer.echo(text, err=err)
 
 
-def in_terminal(text: str) -> str:
-    """Text as it is shown, so that the widths of columns are right."""
+def in_terminal(value: Any) -> str:
+    """A plain value as it is shown, so that the widths of columns are right."""
     encoding = sys.stdout.encoding or "utf-8"
-    return as_text(text).encode(encoding, "backslashreplace").decode(encoding)
+    return as_text(in_words(value)).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def print_table(
-    title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str
+    title: str, heads: Iterable[str], rows: Iterable[Iterable[Any]], *left: str
 ) -> None:
-    """Print a table; columns are numbers, to the right, except those named ``left``."""
+    """Print plain values; columns are numbers, to the right, except those named ``left``."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
