@@ -401,8 +401,7 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     # needed by some learners
     vars(ranker).update({name: header.fitted[name] for name in kind._fitted_numbers})
     learner = with_state(ranker._make_learner, tensors["state"], header.n_features, classes.size)
-    names = header.feature_names
-    ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+    ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=header.feature_names)
     if header.calibrated is None:
         return ranker
     parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
