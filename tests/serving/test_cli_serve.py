@@ -69,9 +69,9 @@ def test_labels_are_exported_as_a_table_for_train_and_the_folder_goes_on(tmp_pat
         for key, label, note in labels:
             client.post("/learn", json={"a": -1.5, "b": note, "label": label, "key": key})
         client.post("/undo", json={"key": "k3"})
-        output = said("serve", "--state", state, "--export", out)  # while it is served
-    assert "3 labels written" in output
+        assert "3 labels written" in said("serve", "--state", state, "--export", out)
     assert out.read_text().splitlines() == [
         *("key,lower,upper,a,b", "k1,2,3,-1.5,'@x", "k2,4,4,-1.5,-5", "k4,1,1,-1.5,7")
     ]
     assert json.loads(said("serve", "--state", state, "--json"))["labels"] == 3
+    assert "hashed words of b" in said("info", state / "base.ordspan")

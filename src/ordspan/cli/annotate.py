@@ -58,12 +58,11 @@ def print_export(job: AnnotateJob, out: str, json: bool) -> None:
     from ordspan.serving.export import export_labels, train_command
 
     folder = read_folder(Path(job.state))
-    inputs = [] if folder is None else [folder.items]
+    inputs, text = ([folder.items], folder.options["text"]) if folder else ([], [])
     rows, model = export_labels(
         out, Path(job.state), annotated=True, inputs=inputs, overwrite=job.overwrite
     )
     if out != STDOUT:
-        text = [] if folder is None else folder.options["text"]
         again = f"  {train_command(out, model, text)}"
         written = f"{rows:,} answers written to {out}. To train on them:"
         tell({"out": out, "answers": rows}, json, written, again)

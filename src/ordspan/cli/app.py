@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from ordspan.commands import jobs
-from ordspan.wording import as_text, install_hint
+from ordspan.wording import as_text, in_words, install_hint
 
 MISTAKE, INTERRUPTED = 1, 130
 PIPED_WIDTH = 160
@@ -44,10 +44,6 @@ class Command(TyperCommand):
         for name, records in groups.items():
             with formatter.section(name):
                 formatter.write_dl(records)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the example on one line, to be copied."""
-        formatter.write(f"\n{self.epilog}\n")
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -95,10 +91,9 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
         parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         parameters += map(as_parameter, about.values())
         parameters += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
-        body.__name__ = run.__name__
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in parameters}
-        epilog = f"Example: ordspan {run.__name__} {example}"
+        epilog = f"\b\nExample: ordspan {run.__name__} {example}"  # on one line, to be copied
         app.command(run.__name__, cls=Command, help=run.__doc__, epilog=epilog)(body)
         return run
 
@@ -133,19 +128,12 @@ def prints(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Any:
 
 def as_parameter(about: jobs.Option) -> Parameter:
     """An option as a parameter for Typer."""
-    kind, default = (
-        about.shell,
-        Parameter.empty if about.default is jobs.REQUIRED else about.default,
-    )
+    kind, default = about.shell, about.default
     metavar = about.metavar or "|".join(about.words) or METAVARS.get(kind)
-    how: dict[str, Any] = {"help": about.help, "metavar": metavar}
-    if about.argument:
-        made: Any = typer.Argument(**how)
-    else:
-        how |= {"min": about.least, "max": about.most, "rich_help_panel": about.group}
-        flags = about.names if default is False else about.flags
-        shown = default is not None and default is not False
-        made = typer.Option(*flags, show_default=shown, **how)
+    how: dict[str, Any] = {"help": about.help, "metavar": metavar, "rich_help_panel": about.group}
+    how |= {"min": about.least, "max": about.most}
+    flags = about.names if default is False else about.flags
+    made = typer.Argument(**how) if about.argument else typer.Option(*flags, **how)
     if default is None or default == ():
         kind, default = kind | None, None
     return Parameter(
@@ -224,16 +212,16 @@ def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
         typer.echo(text, err=err)
 
 
-def in_terminal(text: str) -> str:
-    """Text as it is shown, so that the widths of columns are right."""
+def in_terminal(value: Any) -> str:
+    """A plain value as it is shown, so that the widths of columns are right."""
     encoding = sys.stdout.encoding or "utf-8"
-    return as_text(text).encode(encoding, "backslashreplace").decode(encoding)
+    return as_text(in_words(value)).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def print_table(
-    title: str, heads: Iterable[str], rows: Iterable[Iterable[str]], *left: str
+    title: str, heads: Iterable[str], rows: Iterable[Iterable[Any]], *left: str
 ) -> None:
-    """Print a table; columns are numbers, to the right, except those named ``left``."""
+    """Print plain values; columns are numbers, to the right, except those named ``left``."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

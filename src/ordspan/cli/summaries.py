@@ -135,7 +135,7 @@ def evaluate(summary: dict[str, Any]) -> None:
         )
     elif summary["exact_rows"]:
         counts = zip(names, summary["confusion"], strict=True)
-        rows = [[name, *(f"{n:,}" for n in row)] for name, row in counts if any(row)]
+        rows = [[name, *row] for name, row in counts if any(row)]
         title = "Rows by true grade (down) and predicted grade (across)"
         print_table(title, ["true", *names], rows, "true")
     print_notes(summary)
@@ -173,7 +173,7 @@ def info(about: dict[str, Any]) -> None:
         if calibration["labels"] == "contain":
             say("Ranges are calibrated to contain whole labels if these are ranges themselves.")
         reaches = [
-            (f"{100 * one['coverage']:g} %", in_words(one["reach"]) or "all grades")
+            (f"{100 * one['coverage']:g} %", "all grades" if one["reach"] is None else one["reach"])
             for one in calibration["ranges"]
         ]
         heads = ("coverage", f"reach ({calibration['reach_unit']})")
@@ -182,11 +182,11 @@ def info(about: dict[str, Any]) -> None:
         print_weights(about)
 
 
-def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def properties(about: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What a model is, what it reads and how it was trained, without what does not apply."""
     columns, training = about["columns"] or {}, about["training"] or {}
-    told = {name: about[name] for name in ("model", "kind", "bytes", "format", "estimator")}
-    told |= {"parameters": about["parameters"], "features": about["features"]}
+    first = ("model", "kind", "bytes", "format", "estimator", "parameters", "features")
+    told = {name: about[name] for name in first}
     told |= {f"words of {name}": len(words) for name, words in columns.get("words", {}).items()}
     if columns.get("hashed"):
         told[f"hashed words of {in_words(columns['hashed'])}"] = 2 ** columns["hash_bits"]
@@ -205,7 +205,7 @@ def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
         constant = training["constant"]
         told |= {
             "trained from": training["settings"]["files"],
-            "codes for no answer": training["settings"]["na"],
+            "codes for no answer": training["settings"].get("na"),
             "continued from": training.get("from"),
             "rows learned": training["rows"],
             "bad rows skipped": training["skipped"],
@@ -216,7 +216,7 @@ def properties(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
     told |= {f"checkpoint {name}": value for name, value in (about["checkpoint"] or {}).items()}
     for name, value in told.items():
         if value:
-            yield name.replace("_", " "), in_words(value)
+            yield name.replace("_", " "), value
 
 
 def print_grades(about: dict[str, Any]) -> None:
@@ -227,8 +227,7 @@ def print_grades(about: dict[str, Any]) -> None:
         columns |= {"score from": [None, *thresholds], "to below": [*thresholds, None]}
     if about["calibration"]:
         columns["cut (log-odds)"] = [*about["calibration"]["cuts"], None]
-    rows = (map(in_words, row) for row in zip(*columns.values(), strict=True))
-    print_table("Grades", columns, rows, "grade")
+    print_table("Grades", columns, zip(*columns.values(), strict=True), "grade")
 
 
 def print_weights(about: dict[str, Any]) -> None:
@@ -239,7 +238,7 @@ def print_weights(about: dict[str, Any]) -> None:
     for row in rows:
         weights = row["weight"][:MAX_CLASSES] if vectors else [row["weight"]]
         scale = [in_words(row["mean"], row["spread"] or 0.0), in_words(row["spread"], 0.0)]
-        lines.append([row["feature"], *map(in_words, weights), *(scale if scaled else ())])
+        lines.append([row["feature"], *weights, *(scale if scaled else ())])
     heads = map(str, classes) if vectors else ["weight"]
     heads = ["feature", *heads, *(("mean", "spread") if scaled else ())]
     print_table("Largest weights", heads, lines, "feature")

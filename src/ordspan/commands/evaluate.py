@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ordspan.clock import working_time
 from ordspan.commands.jobs import EvaluateJob, Report, no_report
 from ordspan.commands.models import name_labels, notes_on, open_for, read_table_model
-from ordspan.commands.outputs import PAGE, check_output, report_full_disk
+from ordspan.commands.outputs import PAGE, check_output
 from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.core.state import Floats
 from ordspan.learners import Calibration
 from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
-from ordspan.models.atomic import write_atomically
+from ordspan.models.atomic import report_full_disk, write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
@@ -92,12 +92,13 @@ def read_rows(
     """Score all rows into a file; return them, and where the queries start."""
     starts: dict[str, int] = {}
     n_rows, loss, bad = 0, 0, reader.bad
-    for batch, (score, rank, *_) in scored(model, follow_queries(reader, starts)):
+    for batch, score in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
         rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
         with report_full_disk("the folder for temporary files"):
             file.write(rows.tobytes())
         n_rows += len(batch)
+        rank = model.calibration.predict(score)
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
         report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
@@ -404,7 +405,6 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
             size = min(SAMPLE_SIZE, rows.size)
             drawn = np.random.default_rng(0).choice(rows.size, size, replace=False)
             text = page_text(summary, model, rows[np.sort(drawn)], ndcgs)
-            with report_full_disk(job.page):
-                write_atomically(Path(job.page), text.encode())
+            write_atomically(Path(job.page), text.encode())
             summary["page"] = job.page
     return summary

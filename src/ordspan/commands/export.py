@@ -12,11 +12,12 @@ from onnx import TensorProto, helper, numpy_helper
 import ordspan
 from ordspan.commands.jobs import ExportJob
 from ordspan.commands.models import ranker_and_calibration, read_model
-from ordspan.commands.outputs import GRAPH, check_output, report_full_disk
+from ordspan.commands.outputs import GRAPH, check_output
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
 from ordspan.learners import Calibration
 from ordspan.models.atomic import write_atomically
+from ordspan.models.file import Header
 from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Recipe
 
@@ -80,26 +81,24 @@ def export(job: ExportJob) -> dict[str, Any]:
         A summary in plain values.
     """
     path = check_output(job.out, [job.model], GRAPH, job.overwrite, [".onnx"])
-    model = read_model(job.model)[1]
-    check_exportable(model, job.model)
-    graph = to_onnx(model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
-    with report_full_disk(job.out):
-        write_atomically(path, graph.SerializeToString())
-    estimator, _ = ranker_and_calibration(model)
+    header, model = read_model(job.model)
+    check_exportable(header, model, job.model)
+    graph = to_onnx(header, model, helper.np_dtype_to_tensor_dtype(np.dtype(job.dtype)))
+    write_atomically(path, graph.SerializeToString())
     return {
         "out": job.out,
         "model": job.model,
         "dtype": job.dtype,
-        "features": int(estimator.n_features_in_),
-        "classes": estimator.classes_.tolist(),
+        "features": header.n_features,
+        "classes": model.classes_.tolist(),
     }
 
 
-def check_exportable(model: Any, path: str) -> None:
+def check_exportable(header: Header, model: Any, path: str) -> None:
     """Raise if no standard operator can compute a model."""
-    estimator, problem = ranker_and_calibration(model)[0], ""
-    if not hasattr(estimator, "coef_"):
-        problem = f"holds an estimator ({type(estimator).__name__}) without feature weights"
+    problem = ""
+    if not hasattr(ranker_and_calibration(model)[0], "coef_"):
+        problem = f"holds an estimator ({header.estimator}) without feature weights"
     elif isinstance(model, TableModel):
         if hashed := (*model.recipe.hashed, *dict(model.recipe.sentences)):
             problem = f"hashes the words of {', '.join(hashed)}"
@@ -112,27 +111,24 @@ def check_exportable(model: Any, path: str) -> None:
         )
 
 
-def to_onnx(model: Any, element: int) -> Any:
+def to_onnx(header: Header, model: Any, element: int) -> Any:
     """The checked graph, from X (n, d) and perhaps words to rank (n,), prediction (n,) and score.
 
     The score is (n,), or (n, K) for a model with one weight vector per grade. A calibrated model
     also gives probabilities (n, K), and lower and upper, (n, number of coverages).
     """
     estimator, calibration = ranker_and_calibration(model)
-    recipe, scaled, fill = Recipe(n_sparse=estimator.n_features_in_), None, None
-    names = getattr(estimator, "feature_names_in_", None)
-    features = None if names is None else names.tolist()
+    recipe = Recipe(n_sparse=header.n_features, standardise=False)
+    features = header.feature_names
     if isinstance(model, TableModel):
-        recipe, scaled = model.recipe, model.centre_and_factor()
+        recipe = model.recipe
         features = recipe.feature_names() if recipe.n_sparse else list(recipe.numbers)
-        if recipe.numbers and recipe.missing == "mean":
-            fill = model.encoder.state[scaling_parts.MEAN]
     graph = Graph()
-    if n_numbers := len(recipe.numbers) or recipe.n_sparse:
-        graph.take("X", element, n_numbers)
+    if recipe.n_scaled:
+        graph.take("X", element, recipe.n_scaled)
     if recipe.words:
         graph.take("words", TensorProto.STRING, len(recipe.words))
-    score = _score(graph, estimator.coef_, recipe, scaled, fill)
+    score = _score(graph, model, estimator.coef_, recipe)
     thresholds = getattr(estimator, "thresholds_", None)
     _grade(graph, score, estimator, calibration, element)
     opsets = [helper.make_opsetid("", OPSET)]
@@ -150,7 +146,7 @@ def to_onnx(model: Any, element: int) -> Any:
         "features": features,
         "classes": estimator.classes_.tolist(),
         "thresholds": None if thresholds is None else thresholds.tolist(),
-        "standardised": scaled is not None,
+        "standardised": recipe.standardise,
         "words": recipe.words,
         "coverages": [] if calibration is None else calibration.coverages.tolist(),
     }
@@ -159,20 +155,22 @@ def to_onnx(model: Any, element: int) -> Any:
     return made
 
 
-def _score(graph: Graph, coef: Floats, recipe: Recipe, scaled: Any, fill: Floats | None) -> str:
+def _score(graph: Graph, model: Any, coef: Floats, recipe: Recipe) -> str:
     """Add the contributions of numbers, gaps and words to the score, (n, 1) or (n, K).
 
     Numbers are centred and scaled step by step, as in ordspan. Folding the centre into the weights
     would save two operators but lose digits if the mean is large compared to the spread.
     """
     weights = np.ascontiguousarray(np.atleast_2d(coef).T)  # a column for each score
-    terms, at = [], len(recipe.numbers) or recipe.n_sparse
+    terms, at = [], recipe.n_scaled
     if at:
         value = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-        if fill is not None:
+        if recipe.numbers and recipe.missing == "mean":
+            fill = model.encoder.state[scaling_parts.MEAN]
             value = graph.add("Where", graph.add("IsNaN", "X"), fill, value)
-        if scaled is not None:
-            value = graph.add("Mul", graph.add("Sub", value, scaled[0]), scaled[1])
+        if recipe.standardise:
+            centre, factor = model.centre_and_factor()
+            value = graph.add("Mul", graph.add("Sub", value, centre), factor)
         terms.append(graph.add("MatMul", value, weights[:at]))
     if gaps := [recipe.numbers.index(name) for name in recipe.missing_indicators]:
         missing = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)

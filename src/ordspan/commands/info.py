@@ -30,6 +30,7 @@ def info(job: InfoJob) -> dict[str, Any]:
     ('OrdinalPA', [1, 2, 3], 1, 2)
     """
     header, model = read_model(job.model)
+    note = header.checkpoint
     estimator, calibration = ranker_and_calibration(model)
     # not all estimators have thresholds or support vectors, or count updates
     thresholds, support = (getattr(estimator, n, None) for n in ("thresholds_", "dual_coef_"))
@@ -39,14 +40,14 @@ def info(job: InfoJob) -> dict[str, Any]:
     parameters.pop("classes", None)
     return {
         "model": job.model,
-        "kind": "model" if header.checkpoint is None else "checkpoint",
+        "kind": "model" if note is None else "checkpoint",
         "bytes": Path(job.model).stat().st_size,
         "format": header.format,
         "estimator": header.estimator,
         "parameters": parameters,
         "classes": estimator.classes_.tolist(),
         "thresholds": None if thresholds is None else finite(thresholds),
-        "features": int(estimator.n_features_in_),
+        "features": header.n_features,
         "passes": int(estimator.n_iter_),
         "updates": getattr(estimator, "n_updates_", None),
         "support_vectors": None if support is None else int(support.size),
@@ -55,7 +56,7 @@ def info(job: InfoJob) -> dict[str, Any]:
         "weights": largest_weights(model, estimator, job.top),
         "columns": describe_columns(model) if isinstance(model, TableModel) else None,
         "training": getattr(model, "training", None),
-        "checkpoint": describe_checkpoint(model, header.checkpoint, job.model),
+        "checkpoint": note and describe_checkpoint(model, note, job.model),
     }
 
 
@@ -116,12 +117,8 @@ def describe_columns(model: TableModel) -> dict[str, Any]:
     return asdict(model.recipe) | named
 
 
-def describe_checkpoint(
-    model: Any, note: CheckpointNote | None, path: str
-) -> dict[str, Any] | None:
+def describe_checkpoint(model: Any, note: CheckpointNote, path: str) -> dict[str, Any]:
     """Progress of an unfinished training."""
-    if note is None:
-        return None
     if not isinstance(model, TableModel):  # on Dask
         return {"rounds": len(note.read(Rounds, path)[1])}
     progress = note.read(TrainProgress, path)

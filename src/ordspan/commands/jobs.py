@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -31,7 +32,7 @@ ONCE = "standard input and other pipes can be read only once"
 LABELS, ADVANCED = "Other labels", "Advanced"
 GROUPS = (None, LABELS, ADVANCED)
 """Groups of options in the order of the help; the last has those that few people need."""
-REQUIRED: Any = ...
+REQUIRED: Any = Parameter.empty
 Report = Callable[[int, float | None, float | None], None]
 """Callback with the rows so far, their MAE, and the share done; None for what is not known."""
 UNITS = {"s": 1, "m": 60, "h": 3600}

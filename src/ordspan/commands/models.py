@@ -42,9 +42,8 @@ def ranker_and_calibration(model: Any) -> tuple[Any, Calibration | None]:
     """The ordinal estimator of a model, and what makes probabilities and ranges, if any."""
     if isinstance(model, TableModel):
         return model.estimator, model.calibration
-    from ordspan.estimators.layers import layers_of  # imports scikit-learn's pipelines
-
-    return layers_of(model)[-1], getattr(model, "calibration_", None)
+    ranker = getattr(model, "estimator_", model)  # a frozen one has the attributes of its own
+    return ranker, getattr(model, "calibration_", None)
 
 
 def read_table_model(path: str | Path) -> TableModel:
@@ -152,7 +151,7 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
     return own
 
 
-def start_hint(path: Path | None) -> str:
+def start_hint(path: Path) -> str:
     """How to continue a model or a checkpoint."""
     return hint(f"start={str(path)!r}", f"--from {shlex.quote(str(path))}")
 

@@ -1,9 +1,7 @@
 """Write tables in chunks as CSV, Parquet, JSON lines or Excel; files appear atomically."""
 
-import errno
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import chain
 from math import isfinite
@@ -13,7 +11,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from ordspan.models.atomic import check_can_write, opened_atomically
+from ordspan.models.atomic import check_can_write, opened_atomically, report_full_disk
 from ordspan.tables.files import FileOptions, open_file
 from ordspan.tables.rows import FileError
 from ordspan.wording import as_text, hint
@@ -29,7 +27,6 @@ MODEL = ("a model", b'"__metadata__":{"ordspan":')
 PAGE = ("a page", b'<meta name="generator" content="ordspan">')
 GRAPH = ("a graph", b"\x12\x07ordspan")  # the name of the producer
 """What a file is, and what only ordspan's have among their first bytes."""
-NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def write_csv(file: IO[bytes], tables: Tables) -> None:
@@ -92,9 +89,9 @@ def excel_cell(value: Any) -> Any:
     >>> excel_cell(0.5), excel_cell(12345678901234567890), excel_cell(float("nan"))
     (0.5, '12345678901234567890', 'nan')
     """
-    if value is None or isinstance(value, bool) or (isinstance(value, float) and isfinite(value)):
+    if value is None or (isinstance(value, float) and isfinite(value)):
         return value
-    if isinstance(value, int) and abs(value) <= MAX_EXACT:
+    if isinstance(value, int) and abs(value) <= MAX_EXACT:  # or a truth value
         return value
     text = str(value)
     if len(text) > MAX_CELL:
@@ -131,7 +128,7 @@ def write_tables(
             write_csv(sys.stdout.buffer, tables)
         return
     path = check_output(out, inputs, ("a table", columns), overwrite, WRITERS)
-    with report_full_disk(out), opened_atomically(path) as file:
+    with opened_atomically(path) as file:
         WRITERS[path.suffix.lower()](file, tables)
 
 
@@ -173,14 +170,3 @@ def check_output(
     if not overwrite:
         raise FileError(f"{path} already exists: {OVERWRITE} replaces it")
     return path
-
-
-@contextmanager
-def report_full_disk(name: str) -> Iterator[None]:
-    """Report which file filled the disk."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
-        raise FileError(f"{name}: {error.strerror}; free some space, or write elsewhere") from None

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ordspan.clock import working_time
@@ -11,8 +12,9 @@ from ordspan.commands.jobs import PredictJob, Report, no_report
 from ordspan.commands.models import notes_on, open_for, read_table_model
 from ordspan.commands.outputs import write_tables
 from ordspan.commands.stopping import stoppable
+from ordspan.core.state import Floats
 from ordspan.labels.amounts import range_ends
-from ordspan.models.table import Answer, TableModel, scored
+from ordspan.models.table import TableModel, scored
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.rows import KEEP, REFUSE, Batch, FileError
 
@@ -69,8 +71,8 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
         def tables() -> Iterator[pl.DataFrame]:
             nonlocal rows
             schema = None
-            for batch, answer in stop.between(scored(model, reader.batches(), job.coverage)):
-                table = answers(job, model, batch, answer)
+            for batch, score in stop.between(scored(model, reader.batches())):
+                table = answers(job, model, batch, score)
                 if table.schema != (schema := schema or table.schema):
                     raise FileError(
                         f"{batch.path}: a kept column has another type than in the files before; "
@@ -97,20 +99,24 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
     }
 
 
-def answers(job: PredictJob, model: TableModel, batch: Batch, answer: Answer) -> pl.DataFrame:
+def answers(job: PredictJob, model: TableModel, batch: Batch, score: Floats) -> pl.DataFrame:
     """The kept columns and the predictions."""
     place: dict[str, Any] = {}
     if job.where:
         path = os.fsencode(batch.path).decode(errors="backslashreplace")  # may not be UTF-8
         place = {"file": pl.repeat(path, len(batch), eager=True), "row": batch.rows}
-    grades, rank = model.classes_.tolist(), answer.rank
-    columns = (pl.Series(grades)[rank - 1], rank, answer.score, answer.margin)
+    grades, calibration = model.classes_.tolist(), model.calibration
+    rank = calibration.predict(score)
+    edges = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
+    margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
+    columns = (pl.Series(grades)[rank - 1], rank, score, margin)
     predicted: dict[str, Any] = dict(zip(ADDED, columns, strict=True))
-    if answer.low is not None and answer.high is not None:
+    if job.coverage is not None:
+        low, high = calibration.ranges(score, job.coverage)
         lower, upper = map(pl.Series, range_ends(grades))
-        predicted |= {"lower": lower[answer.low - 1], "upper": upper[answer.high - 1]}
+        predicted |= {"lower": lower[low - 1], "upper": upper[high - 1]}
     if job.proba:
-        chances = model.calibration.probabilities(answer.score).T
+        chances = calibration.probabilities(score).T
         predicted |= {f"P({grade})": chance for grade, chance in zip(grades, chances, strict=True)}
     kept = {column.name: column for column in batch.kept}
     for name in job.keep:

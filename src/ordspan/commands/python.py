@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc
+from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
 
@@ -17,32 +18,32 @@ with report_missing():
     from ordspan.commands.train import train
     from ordspan.models.table import TableModel
 
-F = TypeVar("F", bound=Callable[..., Any])
+KINDS = {Any: "object", list[str]: "sequence", Path: "path"}
+R = TypeVar("R")
 
 
-def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
+def with_options(kind: type[jobs.Job]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a function of a job the options of the job as its parameters, with their words."""
     about, parameters = jobs.options_of(kind), []
     aliases: dict[str, str] = {}
     for name, one in about.items():
         how = Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY
-        default = Parameter.empty if one.default is jobs.REQUIRED else one.default
-        parameters.append(Parameter(name, how, default=default, annotation=one.kind))
+        parameters.append(Parameter(name, how, default=one.default, annotation=one.kind))
         aliases |= {flag.lstrip("-").replace("-", "_"): name for flag in one.flags}
 
-    def decorate(run: F) -> F:
+    def decorate(run: Callable[..., R]) -> Callable[..., R]:
         plain = Signature.from_callable(run).replace(parameters=parameters)
 
         @wraps(run)
         @report_missing()
-        def function(*args: Any, **given: Any) -> Any:
+        def function(*args: Any, **given: Any) -> R:
             given = {aliases.get(name, name): value for name, value in given.items()}
             return run(jobs.make_job(kind, plain.bind(*args, **given).arguments))
 
         words = "\n".join(map(described, about.values()))
         function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
         function.__signature__ = plain  # type: ignore[attr-defined]
-        return function  # type: ignore[return-value]
+        return function
 
     return decorate
 
@@ -50,10 +51,7 @@ def with_options(kind: type[jobs.Job]) -> Callable[[F], F]:
 def described(about: jobs.Option) -> str:
     """An option in the style of numpydoc, with the words of the command line."""
     words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", about.help)
-    kind = str(about.kind)
-    names = {"Sequence": "sequence", "Path": "path", "Any": "object"}
-    plain = kind.removesuffix(" | None").removeprefix("<class '").removesuffix("'>")
-    kind = next((name for part, name in names.items() if part in kind), plain)
+    kind = KINDS.get(about.kind) or KINDS.get(about.shell) or about.shell.__name__
     if about.words:
         kind = f"one of {', '.join(map(repr, about.words))}"
     default = "" if about.default is jobs.REQUIRED else ", optional"

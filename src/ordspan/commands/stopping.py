@@ -4,7 +4,8 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from traceback import walk_stack
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -18,11 +19,8 @@ FRAGILE = ("importlib", "_frozen_importlib", "_frozen_importlib_external", "llvm
 
 def is_fragile(frame: FrameType | None) -> bool:
     """Whether modules are being imported, or compiled code loaded."""
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in FRAGILE:
-            return True
-        frame = frame.f_back
-    return False
+    names = (caller.f_globals.get("__name__", "") for caller, _ in walk_stack(frame))
+    return any(name.partition(".")[0] in FRAGILE for name in names)
 
 
 class Stopped(KeyboardInterrupt):
@@ -32,9 +30,8 @@ class Stopped(KeyboardInterrupt):
 class Stop:
     """Set by a signal; raises only where work can be interrupted."""
 
-    def __init__(self) -> None:
-        self.requested = False
-        self._anywhere = False
+    requested = False
+    _anywhere = False
 
     def request(self, number: int, frame: FrameType | None) -> None:
         """Note the request, and raise at once where that is safe."""
@@ -92,19 +89,15 @@ def stoppable(job: FileJob) -> Iterator[tuple[Stop, StoppablePipe | None]]:
     Also gives the pipe that the job reads, if it reads one. Python handles signals in its main
     thread only, so in other threads a run is not stopped.
     """
-    stop, before = Stop(), {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, stop.request)
-    try:
-        if job.pipe is not None:
+    stop, pipe = Stop(), None
+    with ExitStack() as ending:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if (before := signal.getsignal(number)) is not signal.SIG_IGN:
+                    ending.callback(signal.signal, number, before)
+                    signal.signal(number, stop.request)
+        if job.is_pipe:
             with stop.at_any_moment():  # opening waits for a writer
-                stream = open(job.pipe, "rb")  # noqa: SIM115
-            with stream:
-                yield stop, StoppablePipe(stop, stream)
-        else:
-            yield stop, StoppablePipe(stop, sys.stdin.buffer) if job.is_pipe else None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+                named = job.pipe and ending.enter_context(open(job.pipe, "rb"))
+            pipe = StoppablePipe(stop, named or sys.stdin.buffer)
+        yield stop, pipe

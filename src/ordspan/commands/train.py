@@ -16,7 +16,7 @@ from ordspan.catalog import ESTIMATORS, KERNEL, PA, SVM, make_learner
 from ordspan.clock import working_time
 from ordspan.commands import models
 from ordspan.commands.jobs import Report, TrainJob, no_report
-from ordspan.commands.outputs import MODEL, OVERWRITE, check_output, report_full_disk
+from ordspan.commands.outputs import MODEL, OVERWRITE, check_output
 from ordspan.commands.stopping import Stop, stoppable
 from ordspan.core.measures import distance
 from ordspan.core.state import Ranks
@@ -24,7 +24,7 @@ from ordspan.labels.grades import grades_hint
 from ordspan.learners import Calibration, LinearLearner
 from ordspan.learners.rows import RowValueError
 from ordspan.metrics.ranks import count_labels, nearest_constant
-from ordspan.models.atomic import sole_writer, write_atomically
+from ordspan.models.atomic import report_full_disk, sole_writer, write_atomically
 from ordspan.models.file import ENDING, Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
@@ -78,11 +78,10 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             run.checkpoint.remove()
         try:
             learn(run, stop, report)
-            with report_full_disk(str(path)):
-                write_atomically(path, to_bytes(run.trained()))
+            write_atomically(path, to_bytes(run.trained()))
             run.checkpoint.remove()
         finally:
-            if run.checkpoint.path and not run.checkpoint.path.exists():  # nothing to resume
+            if not run.checkpoint.path.exists():  # nothing to resume
                 run.staging.remove()
     return run.summary()
 
@@ -126,7 +125,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
             note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
             try:
                 run.save_checkpoint()
-            except (OSError, FileError) as full:
+            except OSError as full:
                 note = f"no checkpoint was written: {full}"
             error.add_note(note)
         raise
@@ -351,7 +350,7 @@ class Run:
         if not (progress.good and self.staging.n_rows == progress.good):
             progress.good = self.reader.unlabelled = 0
             progress.bad = self.reader.bad = BadRows(job.on_bad_row)
-            with report_full_disk(str(self.staging.folder)):
+            with report_full_disk(self.staging.folder):
                 self.staging.write(
                     (X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop)
                 )
@@ -444,8 +443,7 @@ class Run:
     def save_checkpoint(self) -> None:
         """Write model and progress atomically."""
         self.progress.unlabelled = self.reader.unlabelled
-        with report_full_disk(str(self.checkpoint.path)):
-            self.checkpoint.write(self.trained(), self.progress)
+        self.checkpoint.write(self.trained(), self.progress)
 
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
@@ -525,7 +523,7 @@ def sole_column(
         return None
     begin, end, _ = count_labels(lower, upper, model.classes_.size)
     constant = nearest_constant(begin, end)[1]
-    gain = constant - distance(model.answer(X).rank, lower, upper).mean()
+    gain = constant - distance(model.calibration.predict(learner.latent(X)), lower, upper).mean()
     if gain <= MUCH * constant:
         return None
     features = {name: [place] for place, name in enumerate(recipe.numbers)}

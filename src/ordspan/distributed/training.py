@@ -176,12 +176,12 @@ def fit(
     blocks, sample, classes = blocks_of(cluster, X, y, estimator.classes)
     model = prepare(estimator, sample, classes)
     sizes = str(X.chunks[0]) if isinstance(X, da.Array) else len(blocks)
-    settings = {"shuffle": shuffle, "blocks": sizes}
+    settings, keeper = {"shuffle": shuffle, "blocks": sizes}, None
     if checkpoint is not None:
         header = estimator_header(model)
         settings |= {name: getattr(header, name) for name in SAME}
         settings |= {f"estimator.{name}": value for name, value in header.parameters.items()}
-    keeper = Checkpoint(checkpoint, settings, [], START_OVER)
+        keeper = Checkpoint(checkpoint, settings, [], START_OVER)
     train(cluster, model, blocks, keeper, rounds, shuffle, progress)
     estimator.__dict__ = vars(model) | estimator.get_params(deep=False)
     return estimator
@@ -204,7 +204,7 @@ def train(
     cluster: Cluster,
     model: Any,
     blocks: Blocks,
-    keeper: Checkpoint,
+    keeper: Checkpoint | None,
     rounds: int,
     shuffle: bool = False,
     progress: Callable[[Progress], object] | None = None,
@@ -219,15 +219,15 @@ def train(
     seed, done = None, list[Any]()
     if shuffle:
         seed = int(check_random_state(model.random_state).randint(2**31))
-    if (found := keeper.read(type(model), Rounds)) is not None:
+    if keeper is not None and (found := keeper.read(type(model), Rounds)) is not None:
         then, (seed, done) = found
         model.learner_.restore(then.learner_.state)
+        if len(done) > rounds:
+            raise ValueError(
+                f"the checkpoint {keeper.path} already has {len(done)} rounds, more than "
+                f"rounds={rounds}; give another checkpoint="
+            )
     past = [Round(*one) for one in done]
-    if len(past) > rounds:
-        raise ValueError(
-            f"the checkpoint {keeper.path} already has {len(past)} rounds, more than "
-            f"rounds={rounds}; give another checkpoint="
-        )
     model.n_iter_, parts = len(past), []
     names, pairs = zip(*blocks, strict=True)
     n_kept = -(-CALIBRATION_ROWS // len(blocks)) if calibrated else 0
@@ -242,7 +242,7 @@ def train(
         parts = cluster.run(_learn_block, work, names, label, report)
         parts = [part for part in parts if part.rows]  # without empty blocks
         past.append(_mix_into(model, parts, number))
-        if number < rounds or not calibrated:
+        if keeper is not None and (number < rounds or not calibrated):
             keeper.write(model, (seed, past))
     model.rounds_ = past
     return _calibrate(model, parts) if any(part.kept.size for part in parts) else None

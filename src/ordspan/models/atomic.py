@@ -1,5 +1,6 @@
 """Writing files: complete or not at all, and by one process at a time."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,6 +9,19 @@ from secrets import token_hex
 from typing import IO
 
 from ordspan.tables.rows import FileError
+
+NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+@contextmanager
+def report_full_disk(path: str | Path) -> Iterator[None]:
+    """Report which file filled the disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise OSError(f"{path}: {error.strerror}; free some space, or write elsewhere") from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -26,7 +40,7 @@ def opened_atomically(path: Path) -> Iterator[IO[bytes]]:
     """
     file = _temporary_file(path)
     try:
-        with file:
+        with report_full_disk(path), file:
             yield file
             file.flush()
             os.fsync(file.fileno())

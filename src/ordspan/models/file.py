@@ -33,7 +33,7 @@ from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.rows import Count
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
@@ -43,8 +43,6 @@ MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Scalar = bool | int | Finite | str
 Tensors = dict[str, NDArray[Any]]
-DEFAULT, GIVEN, FROZEN = "default", "given", "frozen"
-"""Where the estimator in a `CalibratedOrdinal` is from."""
 
 
 class ModelFileError(ValueError):
@@ -259,9 +257,9 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
     check_is_fitted(model)
     check_calibration_unchanged(model)
     ranker, parameters = model.estimator_, model.get_params(deep=False)
-    parameters["estimator"] = DEFAULT if model.estimator is None else GIVEN
+    parameters["estimator"] = model.estimator and type(ranker).__name__
     if isinstance(ranker, FrozenEstimator):
-        ranker, parameters["estimator"] = ranker.estimator, FROZEN
+        ranker = ranker.estimator
     header = estimator_header(ranker)
     header.calibrated = stored(parameters)
     return header, {"state": ranker.learner_.state, "calibration": model.calibration_.state}
@@ -403,27 +401,25 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     # needed by some learners
     vars(ranker).update({name: header.fitted[name] for name in kind._fitted_numbers})
     learner = with_state(ranker._make_learner, tensors["state"], header.n_features, classes.size)
-    names = header.feature_names
-    ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=names)
+    ranker.from_learner(learner, classes, n_iter=header.n_iter, feature_names=header.feature_names)
     if header.calibrated is None:
         return ranker
     parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
     if isinstance(parameters["coverages"], list):
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
-    fitted = FrozenEstimator(ranker) if parameters["estimator"] == FROZEN else ranker
-    parameters["estimator"] = {DEFAULT: None, GIVEN: clone(ranker), FROZEN: fitted}[
-        parameters["estimator"]
-    ]
+    if parameters["estimator"] == FrozenEstimator.__name__:
+        ranker = FrozenEstimator(ranker)
+    parameters["estimator"] = parameters["estimator"] and clone(ranker)
     calibration = Calibration.from_state(tensors["calibration"], classes.size)
-    return CalibratedOrdinal(**parameters).from_parts(fitted, calibration)
+    return CalibratedOrdinal(**parameters).from_parts(ranker, calibration)
 
 
 class Checkpoint:
-    """A model file that is replaced as training proceeds; without a path, does nothing.
+    """A model file that is replaced as training proceeds.
 
     Parameters
     ----------
-    path : path-like or None
+    path : path-like
         The file.
     settings : dict
         Plain values that must match when training resumes.
@@ -436,25 +432,22 @@ class Checkpoint:
     def __init__(
         self, path: Any, settings: dict[str, Any], files: Sequence[Identity], remedy: str
     ) -> None:
-        self.path, self.remedy = None if path is None else Path(path), remedy
+        self.path, self.remedy = Path(path), remedy
+        check_can_write(self.path)
         for name, *state in files:
             facts = zip(("size", "modification time", "content"), state, strict=True)
             settings = settings | {f"{what} of {name}": value for what, value in facts}
-        if self.path is not None:
-            check_can_write(self.path)
-            # through JSON: fails now, not after hours of work, and compares as read from a file
-            settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
-        self.settings = settings
+        # through JSON: fails now, not after hours of work, and compares as read from a file
+        self.settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
 
     def write(self, model: Any, progress: Any) -> None:
         """Write the model and its progress atomically."""
-        if self.path is not None:
-            note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
-            write_atomically(self.path, to_bytes(model, note))
+        note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
+        write_atomically(self.path, to_bytes(model, note))
 
     def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:
         """The last model and progress; None if there is no file."""
-        if self.path is None or not self.path.exists():
+        if not self.path.exists():
             return None
         header, model = from_bytes(self.path.read_bytes(), str(self.path))
         if (note := header.checkpoint) is None:
@@ -474,5 +467,4 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete the checkpoint, if there is one."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,38 +111,13 @@ class TableModel:
         if not self.recipe.standardise:
             return None
         count, mean, squares = self.encoder.state[[COUNT, MEAN, SPREAD]]
-        factor = np.zeros_like(squares)
-        np.divide(count, squares, out=factor, where=squares > 0.0)
-        return mean.copy(), np.sqrt(factor)
+        factor = np.divide(count, squares, out=np.zeros_like(squares), where=squares > 0.0)
+        return mean, np.sqrt(factor)
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """The scores where the predicted grade changes, (K - 1,)."""
         return self.calibration.medians
-
-    def answer(self, X: Any, coverage: float | None = None) -> Answer:
-        """Score, rank, margin and range of encoded rows.
-
-        The rank is the median of the probabilities.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, n_features)
-            Features from the encoder.
-        coverage : float, optional
-            Of the ranges; by default there are none.
-
-        Returns
-        -------
-        Answer
-            Arrays of one value per row.
-        """
-        score = self.learner.latent(X)
-        rank = self.calibration.predict(score)
-        edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
-        margin = np.minimum(score - edges[rank - 1], edges[rank] - score)
-        ends = () if coverage is None else self.calibration.ranges(score, coverage)
-        return Answer(score, rank, margin, *ends)
 
     def latent(self, table: Any) -> NDArray[np.float64]:
         """Score of every row of a table, on the scale of the thresholds.
@@ -172,7 +147,7 @@ class TableModel:
         array of shape (n,)
             The grades.
         """
-        return self.classes_[self.answer(self._features(table)).rank - 1]
+        return self.classes_[self.calibration.predict(self.latent(table)) - 1]
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Probability of every grade for every row of a table.
@@ -251,7 +226,7 @@ class TableModel:
         float
             0 is perfect; larger is better.
         """
-        ranks = self.answer(self._features(table)).rank
+        ranks = self.calibration.predict(self.latent(table))
         lower, upper = self._ends(table, y)
         if lower.size != ranks.size:
             raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
@@ -284,23 +259,12 @@ class TableModel:
         return self.encoder.features(X, words)
 
 
-class Answer(NamedTuple):
-    """Predictions for rows, in ranks 1..K."""
-
-    score: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    margin: NDArray[np.float64]  # from the score to the nearest one with another rank
-    low: NDArray[np.int64] | None = None  # None unless asked for
-    high: NDArray[np.int64] | None = None
-
-
 def scored(
-    model: TableModel, batches: Iterator[Batch], coverage: float | None = None
-) -> Iterator[tuple[Batch, Answer]]:
-    """Rows of files and their predictions, batch by batch."""
+    model: TableModel, batches: Iterator[Batch]
+) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+    """Rows of files and their scores, batch by batch."""
     for batch in filter(len, batches):
         try:
-            X = model.encoder.features(batch.X, batch.table)
-            yield batch, model.answer(X, coverage)
+            yield batch, model.learner.latent(model.encoder.features(batch.X, batch.table))
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None

@@ -138,8 +138,9 @@ def warm_up(model: TableModel) -> None:
     """Compile what predicting and learning need, on a copy, so that no request waits for it."""
     reader, trial = RecordReader(model), copy_model(model)
     values = [*example_record(model.recipe).values()]
-    score = trial.answer(trial.encoder.features(*reader.arrays([values])), COVERAGE).score
+    score = trial.learner.latent(trial.encoder.features(*reader.arrays([values])))
     trial.calibration.probabilities(score)
+    trial.calibration.ranges(score, COVERAGE)
     if model.kind != ESTIMATORS[SVM]:
         row = msgspec.json.encode(values).decode()
         learn(trial, reader, [Event(0, LEARN, None, 0.0, row, 1, 1)])

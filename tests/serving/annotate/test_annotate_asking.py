@@ -104,12 +104,12 @@ def test_half_of_the_items_are_the_widest_that_nobody_has_answered(start):
     caller.answer_many(ranks, 50, "bob")
     session, reasons = caller.session, []
     for _ in range(40):
-        answer = caller.engine.model.answer(session.features, 0.9)
-        chances = caller.engine.model.calibration.probabilities(answer.score)
+        asked, calibration = caller.next(), caller.engine.model.calibration
+        score = caller.engine.model.learner.latent(session.features)
+        (low, high), chances = calibration.ranges(score, 0.9), calibration.probabilities(score)
         entropy = -(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1)
-        asked = caller.next()
-        item, widths = asked["item"], answer.high - answer.low
-        assert asked["guess"] == [answer.low[item], answer.high[item], answer.rank[item]]
+        item, widths = asked["item"], high - low
+        assert asked["guess"] == [low[item], high[item], calibration.predict(score)[item]]
         reasons.append(asked["asked_by"])
         if reasons[-1] == "widest":
             new = (session.history.answered == 0) & ~session.reserved
