@@ -102,7 +102,7 @@ REFUSED = [
     (f"{GO_ON} --from svm", "svm holds an OrdinalSVM, which is fitted in one step"),
     ("train no-size.csv --from model --model m", "no column 'size'"),
     ("train one-grade.csv --from model --model m", "grade 'best' is not among the model's"),
-    ("train header.csv --from model --model m", "the file has a header but no rows"),
+    ("train header.csv --from model --model m", "there is a header but no rows"),
     (
         f"predict renamed.csv {STRICT}",
         "no column 'size'; the columns are Size, age; did you mean 'Size'?",

@@ -34,9 +34,11 @@ def test_features_are_those_of_a_model_trained_from_the_same_file(tmp_path):
 
 def test_every_kind_of_table_gives_the_same_features():
     table, _ = flats()
-    X = TableEncoder().fit_transform(table)
+    table.loc[7, "town"] = None
+    X = TableEncoder(drop="id").fit_transform(table)
     frame = pl.from_pandas(table)
-    for other in (frame, pa.Table.from_pandas(table), frame.to_dicts()):
+    records = frame.to_dicts(), table.to_dict("records")  # the missing town is None, and NaN
+    for other in (frame, pa.Table.from_pandas(table), *records):
         np.testing.assert_allclose(TableEncoder().fit(other).transform(other), X)
     np.testing.assert_allclose(TableEncoder().fit(table).transform(table[:5]), X[:5])
 
@@ -57,7 +59,7 @@ def test_rows_learned_in_parts_give_the_scale_of_all():
         parts.partial_fit(table[begin : begin + 60])
     whole = TableEncoder(hashed=["town"]).fit(table)
     new, _ = flats(20, seed=1)
-    found, expected = (one.transform(new).toarray()[:, :1] for one in (parts, whole))
+    found, expected = (one.transform(new).toarray()[:, :2] for one in (parts, whole))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -68,5 +70,9 @@ def test_a_word_among_numbers_is_named_by_its_row():
     bad.loc[3, "size"] = "large"
     with pytest.raises(ValueError, match=r"row 3: column 'size' holds 'large', not a number"):
         encoder.transform(bad)
+    with pytest.raises(ValueError, match="several columns named 'a'"):
+        TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(TypeError, match=r"ndarray has no named columns.* or a list of dicts$"):
+        TableEncoder().fit(np.eye(3))
     with pytest.raises(ValueError, match="no columns 'rent', 'town'"):
         encoder.transform(table[["size"]])

@@ -98,7 +98,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         from ordspan.tables.profile import ColumnChoice, Profile, plan_columns
 
         table = as_frame(X)
-        choice = ColumnChoice(**self.get_params())
+        choice = ColumnChoice.of(self.get_params())
         file = Table("the table", FileOptions())
         file.names = table.columns
         profile = Profile([(file, table)], whole=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -344,14 +344,20 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Some columns, by default all, of a pandas, polars or pyarrow table, or of records."""
     import polars as pl
 
-    if isinstance(table, list):
-        table = pl.DataFrame(table, infer_schema_length=None, strict=False)
+    if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
+        # pandas writes NaN for missing words too
+        rows = [{name: None if v != v else v for name, v in row.items()} for row in table]
+        table = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     if not hasattr(table, "columns") or not hasattr(table, "shape"):
+        needed = f" with the columns {', '.join(columns[:8])}" if columns else ""
         raise TypeError(
             f"a {type(table).__name__} has no named columns; give a pandas, polars or pyarrow "
-            f"table with the columns of the model: {', '.join((columns or ())[:8])}"
+            f"table, or a list of dicts,{needed}".rstrip(",")
         )
     there = list(getattr(table, "column_names", table.columns))
+    if len(set(there)) < len(there):
+        twice = next(name for name in there if there.count(name) > 1)
+        raise ValueError(f"the table has several columns named {twice!r}; rename them")
     names = there if columns is None else list(columns)
     check_columns("the table", there, names, ", which the model needs")
     try:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -70,6 +70,13 @@ class ColumnChoice(NamedTuple):
     standardise: bool = True
     missing: str = "mean"
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """The choice of some options, in which a single column may be given by its name alone."""
+        names = {n: [v] for n, v in options.items() if isinstance(v, str) and n != "missing"}
+        given: Any = {**options, **names}
+        return cls(**given)
+
 
 class Profile:
     """What samples of files tell about their columns."""
@@ -82,7 +89,7 @@ class Profile:
         self.fault = next((file.fault for file in self.files if file.fault), "")
         self.n_rows = sum(table.height for _, table in samples)
         if not self.n_rows:
-            raise FileError(self.fault or f"{self.path}: the file has a header but no rows")
+            raise FileError(self.fault or f"{self.path}: there is a header but no rows")
         self.problems: list[str] = []  # all are told at once
         self._numbers: dict[str, tuple[pl.Series, int]] = {}
 

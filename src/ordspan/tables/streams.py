@@ -147,9 +147,8 @@ def stream(
 
     check_choice("on_bad_row", on_bad_row, ("raise", "skip"))
     opening = {n: options.pop(n) for n in FileOptions.__match_args__ if n in options}
-    lists = {n: as_list(options[n]) for n in ("features", "drop", "text", "hashed") if n in options}
     columns, bad = LabelColumns(label, lower, upper), BadRows(on_bad_row)
     files, kept = expand(as_list(paths)), tuple(as_list(keep))
     reader = RowReader(files, FileOptions(**opening), columns, bad, group, kept)
-    choice = ColumnChoice(**{"standardise": False} | options | lists)
+    choice = ColumnChoice.of({"standardise": False} | options)
     return Stream(reader.find_columns(choice, classes))
