@@ -22,14 +22,26 @@ let noteTimer = 0;
 
 const scale = new Scale(find("scale"), drawAnswer);
 
-const names = (lower, upper) =>
-  lower === upper ? grades[lower - 1] : `${grades[lower - 1]} to ${grades[upper - 1]}`;
+/** The edges of a bracket: of "25k to 40k" both, of "under 25k" and "40k or more" one and "". */
+const edges = name => name.replace(/^under /, " to ").replace(/ or more$/, " to ").split(" to ");
+
+/** What a label is called: by one name, or by two with a word between them. */
+function nameOf(lower, upper) {
+  const [first, last] = [grades[lower - 1], grades[upper - 1]];
+  if (lower === upper) return [first];
+  if (!grades.some(name => name.includes(" to "))) return [first, " to ", last];
+  const [low, high] = [edges(first)[0], edges(last).at(-1)];
+  const areBrackets = grades.every((name, at) => at === 0 || edges(grades[at - 1])[1] === edges(name)[0]);
+  if (!areBrackets || !(low || high)) return [first, " – ", last];
+  if (low && high) return [`${low} to ${high}`];
+  return [low ? `${low} or more` : `under ${high}`];
+}
+
+const names = (lower, upper) => nameOf(lower, upper).join("");
 
 /** A label as text, each name isolated so that right-to-left names do not reorder the rest. */
-function words(lower, upper) {
-  const ends = lower === upper ? [lower] : [lower, upper];
-  return ends.flatMap((rank, at) => [at ? " to " : "", make("bdi", "", grades[rank - 1])]);
-}
+const words = (lower, upper) =>
+  nameOf(lower, upper).map((part, at) => (at === 1 ? part : make("bdi", "", part)));
 
 function view(name) {
   for (const id of ["hello", "work", "done"]) find(id).hidden = id !== name;
