@@ -8,6 +8,8 @@ const LETTERS = "ordspan.letters";
 const PENDING = "ordspan.pending"; // the request in flight: a reload sends it again with its key
 
 const NOTE_SECONDS = 5;
+const FIRST = "Choose a grade first";
+const ITEM_ROOM = 280; // px of the screen that the answer leaves to the item
 
 let annotator = localStorage.getItem(NAME) ?? "";
 let grades = [];
@@ -132,7 +134,7 @@ function give(lower, upper, via) {
 
 function giveChosen() {
   if (scale.value) return give(...scale.value, "slider");
-  say("Choose a grade first: click one, drag across several, or use the arrow keys.");
+  say(`${FIRST}: click one, drag across several, or use the arrow keys.`);
 }
 
 function giveBeyond(via) {
@@ -200,7 +202,13 @@ function drawAnswer() {
   find("chosen").classList.toggle("none", !chosen);
   find("give").setAttribute("aria-disabled", String(!chosen));
   find("give-words").replaceChildren(
-    ...(chosen ? ["Submit: ", ...words(...chosen)] : ["Choose a grade first"]));
+    ...(chosen ? ["Submit: ", ...words(...chosen)] : [FIRST]));
+  if (chosen && find("note").textContent.startsWith(FIRST)) say("");
+}
+
+/** The answer stays at the bottom of the screen if it leaves enough of it to the item. */
+function placeAnswer() {
+  find("answer").classList.toggle("tall", innerHeight - find("answer").offsetHeight < ITEM_ROOM);
 }
 
 function drawGuess() {
@@ -312,6 +320,8 @@ find("letters").checked = localStorage.getItem(LETTERS) !== "off";
 find("letters").addEventListener("change", event =>
   localStorage.setItem(LETTERS, event.target.checked ? "on" : "off"));
 document.addEventListener("keydown", onKey);
+new ResizeObserver(placeAnswer).observe(find("answer"));
+addEventListener("resize", placeAnswer);
 addEventListener("beforeunload", event => sessionStorage.getItem(PENDING) && event.preventDefault());
 
 if (annotator) begin();
