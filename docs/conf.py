@@ -30,6 +30,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
 html_math_renderer = "mathml"
+highlight_language = "text"  # blocks without a language are of the shell
 highlight_options = {"python": {"stripnl": True}}  # doctests end with an empty line, pages need not
 
 copybutton_prompt_text = r">>> |\.\.\. "  # copied without prompts and without answers
@@ -65,6 +66,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ordspan"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_favicon = "../src/ordspan/serving/annotate/pages/icon.svg"
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "ordspan"},

@@ -55,6 +55,7 @@ for size, (colour, marker, line) in looks.items():
     mean = errors[size].mean(axis=0)
     ax.plot(rounds, mean, color=colour, marker=marker, linestyle=line, label=label)
 ax.axhline(np.mean(one_pass), color="#666666", linestyle=":", label="one pass on one machine")
+ax.set_title("Error by rounds, for three sizes of blocks", loc="left")
 ax.set_xscale("log", base=2)
 ax.set_xticks(rounds, rounds)
 ax.set_xlabel("rounds")

@@ -47,7 +47,8 @@ model = make_pipeline(columns, ranker).fit(shells[train], y[train])
 # outside the two thresholds of the grade is predicted wrong: more than half of the oldest shells
 # look younger than they are.
 
-ScoreDisplay.from_estimator(model, shells[test], data.ranks[test])
+display = ScoreDisplay.from_estimator(model, shells[test], data.ranks[test])
+display.ax_.set_title("Scores by true grade, and the thresholds")
 plt.show()
 
 # %%
@@ -55,7 +56,8 @@ plt.show()
 # ---------
 # Each row is a true grade, in per cent. Mistakes next to column 0 are off by one grade.
 
-ConfusionDistanceDisplay.from_estimator(model, shells[test], data.ranks[test])
+display = ConfusionDistanceDisplay.from_estimator(model, shells[test], data.ranks[test])
+display.ax_.set_title("How many grades predictions are off, by true grade")
 plt.show()
 
 # %%

@@ -78,6 +78,7 @@ for name, (colour, line) in looks.items():
         linewidth=2,
         label=name,
     )
+figure.suptitle("Error after a sudden and a slow change of the data")
 ax.set_xlabel("rows seen")
 ax.set_ylabel(f"mean absolute error of the last {window * batch} rows (grades)")
 ax.xaxis.set_major_formatter("{x:,.0f}")

@@ -190,7 +190,8 @@ for group, marker in zip(groups, "osD^", strict=True):
 ax.axvline(0, color="#7f7f7f", linewidth=1)
 ax.invert_yaxis()
 ax.set_xlabel("log score of held-out answers: better than the best constant by")
-ax.legend(title="surveys with", frameon=False)
+ax.legend(title="surveys with", frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+ax.set_title("how much better than the best constant, by way to learn", loc="left")
 ax.grid(axis="y", color="#e5e5e5")
 ax.spines[["top", "right", "left"]].set_visible(False)
 ax.tick_params(axis="y", length=0)
@@ -216,6 +217,7 @@ for row, survey in enumerate([*surveys, "all"]):
     print(f"{survey:12} {least:.2f} to {most:.2f}")
     colour = "#000000" if survey == "all" else scales[n_brackets[survey]]
     ax.plot([least, most], [row, row], color=colour, linewidth=7)
+ax.set_title("how many incomes predicted brackets of 80 % contain, by survey", loc="left")
 ax.axvline(0.8, color="#000000", linewidth=1, linestyle="--")
 ax.set_yticks(range(10), [*surveys, "all"])
 ax.invert_yaxis()

@@ -54,6 +54,7 @@ for name, ranker in rankers.items():
 figure, axes = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 for name, errors in curves.items():
     axes.plot(np.arange(1, 51) * 100, errors, label=name)
+axes.set_title("Error along the stream, with and without a kernel", loc="left")
 axes.set(xlabel="rows learned", ylabel="test MAE", ylim=(0, None))
 axes.grid(alpha=0.3)
 axes.legend()

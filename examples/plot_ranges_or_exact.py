@@ -74,6 +74,7 @@ for name, (colour, marker, line) in looks.items():
     sem = errors[name].std(axis=1, ddof=1) / np.sqrt(n_runs)
     ax.plot(100 * shares, mean, color=colour, marker=marker, linestyle=line, label=name)
     ax.fill_between(100 * shares, mean - sem, mean + sem, color=colour, alpha=0.2, linewidth=0)
+ax.set_title("Error by the share of labels that are ranges", loc="left")
 ax.set_xlabel("labels that are ranges (%)")
 ax.set_ylabel("mean absolute error on test rows (grades)")
 ax.legend(title=f"{n_train} rows, learned from", frameon=False)

@@ -83,6 +83,7 @@ for name, (label, colour, marker, line) in looks.items():
     sem = quality[name].std(axis=1, ddof=1) / np.sqrt(n_draws)
     left.plot(sizes, mean, color=colour, marker=marker, linestyle=line, label=label)
     left.fill_between(sizes, mean - sem, mean + sem, color=colour, alpha=0.2, linewidth=0)
+figure.suptitle("Order of test queries by number of queries learned, and scores by true grade")
 left.set_xscale("log", base=2)
 left.set_xticks(sizes, sizes)
 left.set_xlabel("queries to learn from, 40 pages each")

@@ -57,6 +57,7 @@ for name, (colour, line) in looks.items():
     rolling = np.convolve(errors[name], np.ones(window) / window, mode="valid")
     at = window + np.arange(rolling.size)
     ax.plot(at, rolling, color=colour, linestyle=line, linewidth=2, label=name)
+figure.suptitle("Error along the stream, by model")
 ax.set_xlabel("rows seen")
 ax.set_ylabel(f"mean absolute error of the last {window:,} rows (grades)")
 ax.xaxis.set_major_formatter("{x:,.0f}")

@@ -58,7 +58,7 @@ def take_evaluate() -> None:
     exec(blocks("files.md", "python")[0], {})
     for line in blocks("files.md", "")[0].splitlines()[:2]:
         subprocess.run(ordspan(line), check=True)
-    photograph(Path("patients.html").resolve().as_uri(), "evaluate-page.png", (985, 1330))
+    photograph(Path("patients.html").resolve().as_uri(), "evaluate-page.png", (985, 1390))
 
 
 def ask(address: str, path: str, **body: object) -> dict:

@@ -45,7 +45,7 @@ def figure_svg(figure: Any, alt: str) -> str:
 
     def clean(tag: re.Match[str]) -> str:
         text = re.sub(r' id="([\w.]+)"', lambda name: name[0] if name[1] in used else "", tag[0])
-        text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+", "", text)
+        text = re.sub(r"font-family: [^;\"]*;? ?|(?<=\.\d\d)\d+| \n(?=L)|(?<=\nL) ", "", text)
         for color, name in COLORS.items():
             text = text.replace(color, f"var(--{name})")
         return text

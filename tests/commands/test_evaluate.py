@@ -577,7 +577,7 @@ async function tryEverything() {
 }
 """
 INK = {"light": "rgb(28, 33, 39)", "dark": "rgb(230, 233, 236)"}
-ORANGE = {"light": "rgb(213, 94, 0)", "dark": "rgb(240, 168, 104)"}
+ORANGE = {"light": "rgb(189, 82, 0)", "dark": "rgb(240, 168, 104)"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

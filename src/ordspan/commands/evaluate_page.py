@@ -78,7 +78,8 @@ def page_text(
         **dict.fromkeys(ALT, ""),
         **drawn,
     }
-    return fill_template(__package__, "evaluate.html", {n: as_text(p) for n, p in markup.items()})
+    page = fill_template(__package__, "evaluate.html", {n: as_text(p) for n, p in markup.items()})
+    return page.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def draw_figures(
@@ -104,11 +105,10 @@ def draw_figures(
     if summary["exact_rows"]:
         by_grade, confusion = summary["by_grade"], np.array(summary["confusion"])
         labelled = [rank for rank, row in enumerate(by_grade) if row["rows"]]
-        true, tall = [names[rank] for rank in labelled], 0.35 * len(labelled)
-        draw: Any = panels.confusion_matrix
-        add("confusion", min(8.5, 1.5 + 1.5 * tall), draw, confusion[labelled], true, names)
-        shares = [by_grade[rank] for rank in labelled]
-        add("errors", min(9.4, 1.2 + tall), panels.errors_by_grade, shares, true)
+        tall = min(8.5, 1.5 + 0.525 * len(names))
+        add("confusion", tall, panels.confusion_matrix, confusion, names)
+        shares, true = ([there[rank] for rank in labelled] for there in (by_grade, names))
+        add("errors", min(9.4, 1.2 + 0.35 * len(true)), panels.errors_by_grade, shares, true)
     if sample.size >= FEW_ROWS and thresholds.size:
         margin = np.abs(score[:, np.newaxis] - thresholds).min(axis=1)
         right = distance(model.calibration.predict(score), lower, upper) == 0

@@ -21,11 +21,12 @@ from ordspan.core.state import Floats, Ranks
 from ordspan.experiments import claims as paper
 from ordspan.experiments.claims import PAPER, Claim, count_verdicts
 from ordspan.experiments.results import HINDSIGHT, Cell, Results
-from ordspan.pages import BLUE, GREY, ORANGE, figure_svg, fill_template, table_row, terms
+from ordspan.pages import BLUE, COLORS, GREY, ORANGE, figure_svg, fill_template, table_row, terms
 from ordspan.wording import in_words
 
 Band = tuple[Floats, Floats]  # a running error, and its standard error
 STABLE_AFTER = 100  # the running averages of the first trials are too noisy to set axis limits
+BAND_POINTS = 80  # more would make the page large, and are nowhere to be seen
 LEAST_LOSS = 0.5  # highest lower limit of a logarithmic loss axis: half a margin
 
 LOOKS: dict[str, tuple[str, tuple[float, ...], str]] = {  # colour; dashes on, off, ...; marker
@@ -168,7 +169,9 @@ def draw_curve(
     (mean, sem), look = curve, look_of(algorithm)
     is_extra, marker = " " in algorithm, LOOKS[algorithm.partition(" ")[0]][2]
     if not is_extra:  # bands of the thin extra curves would hide the main ones
-        panel.fill_between(trials, mean - sem, mean + sem, color=look["color"], alpha=0.2, lw=0)
+        some = np.unique(trials * BAND_POINTS // trials[-1], return_index=True)[1]
+        ends = (mean - sem)[some], (mean + sem)[some]
+        panel.fill_between(trials[some], *ends, color=look["color"], alpha=0.2, lw=0)
     # seven markers, shifted by algorithm so that close curves do not hide them
     shift = MARKERS.index(marker) / 10 + (0.2 if is_extra else 0.15)
     places = np.searchsorted(trials, (np.arange(7) + shift) / 7 * trials[-1])
@@ -272,7 +275,7 @@ def report_page(
         "claims": "".join(_sentence(group, names) for group in groups),
         "summary": "".join(map(_summary_row, summary)),
         "settings": terms(
-            {name.replace("_", " "): in_words(value) for name, value in settings.items()}
+            {n.replace("_", " "): words for n, v in settings.items() if (words := in_words(v))}
         ),
     }
     for name, group in panels.items():
@@ -291,7 +294,8 @@ def _figure(panel: Panel) -> str:
 
 def _legend_entry(algorithm: str) -> str:
     look = look_of(algorithm)
-    color = "currentColor" if look["color"] == "#000000" else look["color"]
+    name = COLORS.get(look["color"])
+    color = f"var(--{name})" if name else look["color"]
     dashes = "" if look["linestyle"] == "-" else " ".join(f"{n:g}" for n in look["linestyle"][1])
     return (
         '<li><svg width="34" height="8" aria-hidden="true"><path d="M0 4h34" '
@@ -305,8 +309,8 @@ def _sentence(group: list[Claim], panels: set[str]) -> str:
     counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
     run_first = sorted(group, key=lambda claim: claim.verdict == paper.NOT_RUN)
     return (
-        f'<tbody><tr class="sentence"><th colspan="8" scope="colgroup">“{escape(group[0].sentence)}'
-        f"”<small>{group[0].test} – {counts}</small></th></tr>"
+        '<tbody><tr class="sentence"><th colspan="8" scope="colgroup"><div>'
+        f"“{escape(group[0].sentence)}”<small>{group[0].test} – {counts}</small></div></th></tr>"
         f"{''.join(_claim(claim, panels) for claim in run_first)}</tbody>\n"
     )
 

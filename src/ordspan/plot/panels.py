@@ -29,31 +29,28 @@ def grade_ticks(axis: Any, names: list[str]) -> None:
         axis.set_tick_params(rotation=90)
 
 
-def confusion_matrix(
-    ax: Any, confusion: NDArray[np.int64], true: list[str], predicted: list[str]
-) -> None:
+def confusion_matrix(ax: Any, confusion: NDArray[np.int64], names: list[str]) -> None:
     """Rows by true and predicted grade: their number, and percent of the true grade."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     shares = 100 * confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     # a transparent colour suits a light and a dark page
     colors = LinearSegmentedColormap.from_list("shares", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 0.75)])
-    width = ax.figure.get_figwidth() / len(predicted)
-    roomy = len(predicted) <= MOST_CELLS and width >= LEAST_CELL
+    width = ax.figure.get_figwidth() / len(names)
+    roomy = len(names) <= MOST_CELLS and width >= LEAST_CELL
     look = {"cmap": colors, "vmin": 0, "vmax": 100 if roomy else shares.max()}
     image = ax.imshow(shares, **look, aspect="auto", interpolation="none")
-    grade_ticks(ax.xaxis, names_of(predicted))
-    grade_ticks(ax.yaxis, names_of(true))
+    grade_ticks(ax.xaxis, names_of(names))
+    grade_ticks(ax.yaxis, names_of(names))
     ax.set(xlabel="predicted grade", ylabel="true grade")
     ax.grid(visible=False)
     if not roomy:
         ax.figure.colorbar(image, ax=ax, label="% of the true grade")
         return
-    height, length = confusion.shape
-    ax.vlines(np.arange(1, length) - 0.5, -0.5, height - 0.5, color="white", linewidth=2)
-    ax.hlines(np.arange(1, height) - 0.5, -0.5, length - 0.5, color="white", linewidth=2)
+    for draw in (ax.vlines, ax.hlines):
+        draw(np.arange(1, len(names)) - 0.5, -0.5, len(names) - 0.5, color="white", linewidth=2)
     for (row, column), count in np.ndenumerate(confusion):
-        words = cell_text(int(count), float(shares[row, column]))
+        words = cell_text(int(count), float(shares[row, column])) if shares[row].any() else ""
         ax.text(column, row, words, ha="center", va="center", fontsize=min(9.0, 11.0 * width))
 
 
@@ -108,7 +105,7 @@ def coverage(ax: Any, ranges: list[dict[str, Any]], with_ranges: bool) -> None:
     ax.plot(asked[[0, -1]], asked[[0, -1]], "--", color=GREY, label="ideal")
     if with_ranges:
         ax.fill_between(asked, contains, meets, color=BLUE, alpha=0.18, linewidth=0)
-        ax.plot(asked, meets, ":", color=BLUE, linewidth=1, label="meets the label")
+        ax.plot(asked, meets, "-.", color=BLUE, linewidth=1, label="meets the label")
         ax.plot(asked, contains, ":", color=BLUE, linewidth=1, label="contains the label")
     name = "expected" if with_ranges else "contains the label"
     ax.plot(asked, expected, "o-", color=BLUE, label=name)

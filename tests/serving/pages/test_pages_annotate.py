@@ -237,7 +237,7 @@ def test_texts_are_shown_as_texts(staged, open_page):
     staged.guess, staged.show_guess = [1, 2, 1], True
     page = open_page(name=HOSTILE)
     press(page, "1", "Shift+ArrowRight")
-    shows(page, "#chosen", f"{HOSTILE} to {TURNED}")
+    shows(page, "#chosen", f"{HOSTILE} – {TURNED}")
     assert page.locator("#cells dd").all_inner_texts() == [HOSTILE, HOSTILE, "empty"]
     assert page.locator("main img, main b").count() == 0
     assert page.evaluate("window.hacked") is None

@@ -188,7 +188,7 @@ class Session:
     def progress(self) -> dict[str, Any]:
         """The numbers of the progress page."""
         with self._lock:
-            return progress(self.history, self.items.encoder.recipe)
+            return progress(self.history, self.items.encoder.recipe) | {"guess": self.guess}
 
     def image(self, *, item: str = "", cell: str = "") -> Response:
         """An image of an item, by the numbers of the item and the cell."""

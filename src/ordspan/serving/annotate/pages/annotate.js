@@ -8,6 +8,8 @@ const LETTERS = "ordspan.letters";
 const PENDING = "ordspan.pending"; // the request in flight: a reload sends it again with its key
 
 const NOTE_SECONDS = 5;
+const FIRST = "Choose a grade first";
+const ITEM_ROOM = 280; // px of the screen that the answer leaves to the item
 
 let annotator = localStorage.getItem(NAME) ?? "";
 let grades = [];
@@ -22,14 +24,26 @@ let noteTimer = 0;
 
 const scale = new Scale(find("scale"), drawAnswer);
 
-const names = (lower, upper) =>
-  lower === upper ? grades[lower - 1] : `${grades[lower - 1]} to ${grades[upper - 1]}`;
+/** The edges of a bracket: of "25k to 40k" both, of "under 25k" and "40k or more" one and "". */
+const edges = name => name.replace(/^under /, " to ").replace(/ or more$/, " to ").split(" to ");
+
+/** What a label is called: by one name, or by two with a word between them. */
+function nameOf(lower, upper) {
+  const [first, last] = [grades[lower - 1], grades[upper - 1]];
+  if (lower === upper) return [first];
+  if (!grades.some(name => name.includes(" to "))) return [first, " to ", last];
+  const [low, high] = [edges(first)[0], edges(last).at(-1)];
+  const areBrackets = grades.every((name, at) => at === 0 || edges(grades[at - 1])[1] === edges(name)[0]);
+  if (!areBrackets || !(low || high)) return [first, " – ", last];
+  if (low && high) return [`${low} to ${high}`];
+  return [low ? `${low} or more` : `under ${high}`];
+}
+
+const names = (lower, upper) => nameOf(lower, upper).join("");
 
 /** A label as text, each name isolated so that right-to-left names do not reorder the rest. */
-function words(lower, upper) {
-  const ends = lower === upper ? [lower] : [lower, upper];
-  return ends.flatMap((rank, at) => [at ? " to " : "", make("bdi", "", grades[rank - 1])]);
-}
+const words = (lower, upper) =>
+  nameOf(lower, upper).map((part, at) => (at === 1 ? part : make("bdi", "", part)));
 
 function view(name) {
   for (const id of ["hello", "work", "done"]) find(id).hidden = id !== name;
@@ -120,7 +134,7 @@ function give(lower, upper, via) {
 
 function giveChosen() {
   if (scale.value) return give(...scale.value, "slider");
-  say("Choose a grade first: click one, drag across several, or use the arrow keys.");
+  say(`${FIRST}: click one, drag across several, or use the arrow keys.`);
 }
 
 function giveBeyond(via) {
@@ -188,7 +202,13 @@ function drawAnswer() {
   find("chosen").classList.toggle("none", !chosen);
   find("give").setAttribute("aria-disabled", String(!chosen));
   find("give-words").replaceChildren(
-    ...(chosen ? ["Submit: ", ...words(...chosen)] : ["Choose a grade first"]));
+    ...(chosen ? ["Submit: ", ...words(...chosen)] : [FIRST]));
+  if (chosen && find("note").textContent.startsWith(FIRST)) say("");
+}
+
+/** The answer stays at the bottom of the screen if it leaves enough of it to the item. */
+function placeAnswer() {
+  find("answer").classList.toggle("tall", innerHeight - find("answer").offsetHeight < ITEM_ROOM);
 }
 
 function drawGuess() {
@@ -300,6 +320,8 @@ find("letters").checked = localStorage.getItem(LETTERS) !== "off";
 find("letters").addEventListener("change", event =>
   localStorage.setItem(LETTERS, event.target.checked ? "on" : "off"));
 document.addEventListener("keydown", onKey);
+new ResizeObserver(placeAnswer).observe(find("answer"));
+addEventListener("resize", placeAnswer);
 addEventListener("beforeunload", event => sessionStorage.getItem(PENDING) && event.preventDefault());
 
 if (annotator) begin();

@@ -11,7 +11,7 @@ const number = (value, digits = 2) =>
   value === null || value === undefined ? "–"
     : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const whole = value => number(value, 0);
-const percent = share => (share === null || share === undefined ? "–" : `${whole(100 * share)} %`);
+const percent = share => (share === null || share === undefined ? "–" : `${whole(100 * share)}\u00a0%`);
 const count = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`;
 
 function tile(label, value, note = "") {
@@ -71,7 +71,9 @@ function agreementWords({ items, pairs, same, meet, gap }) {
   return `${seen} (${count(pairs, "pair")} of answers): ${percent(same)} are identical, ${percent(meet)} share a grade, and the mean gap is ${number(gap)} grades.`;
 }
 
-function anchoringWords({ shown, hidden }) {
+function anchoringWords({ shown, hidden }, guess) {
+  const always = { show: "shown", hide: "hidden" }[guess];
+  if (always && (!shown.n || !hidden.n)) return `The guess is ${always} for all items, so this cannot be measured. By default it is hidden for a random half of them.`;
   if (!shown.n || !hidden.n) return `The guess is hidden for a random half of the items. This compares both halves once each has answers; so far ${whole(shown.n)} with the guess shown and ${whole(hidden.n)} with it hidden.`;
   return `Answers are ${number(shown.distance)} grades from the guess when it was shown (${count(shown.n, "answer")}) and ${number(hidden.distance)} grades when it was hidden (${count(hidden.n, "answer")}).`;
 }
@@ -81,7 +83,7 @@ function draw(seen) {
   drawErrors(seen);
   drawAnnotators(seen);
   find("agreement").textContent = agreementWords(seen.agreement);
-  find("anchoring").textContent = anchoringWords(seen.anchoring);
+  find("anchoring").textContent = anchoringWords(seen.anchoring, seen.guess);
 }
 
 async function refresh() {
