@@ -1,4 +1,4 @@
-"""What is printed of train, predict, evaluate, export, info and reproduce."""
+"""What train, predict, evaluate, export, info and reproduce print."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from ordspan.commands import jobs
 from ordspan.wording import in_words, plural
 
 MAX_CHARACTERS = 70
-"""Of the names of the grades above a confusion matrix."""
+"""A confusion matrix is not printed if the names of its grades are wider."""
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
 FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
@@ -280,7 +280,7 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
 
 
 def print_summary(summary: list[dict[str, Any]]) -> None:
-    """Print a table of the errors after the last trial, one row a curve."""
+    """Print a table of the errors after the last trial, one row per curve."""
     rows = []
     for row in summary:
         labels = f"{row['labels']} % ranges" if row["labels"] else "exact"

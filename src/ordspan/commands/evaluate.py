@@ -33,7 +33,7 @@ from ordspan.wording import plural
 Summary = dict[str, Any]
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
 Scores = NDArray[Any]
-"""What is kept of every row, and many of them."""
+"""What is kept of a row (ROW), and an array of them (Scores)."""
 CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
 N_BINS = 10

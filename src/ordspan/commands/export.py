@@ -60,7 +60,7 @@ class Graph:
         return self.add("ReduceSum", ones, [-1], keepdims=0)
 
     def take(self, name: str, element: int, width: int) -> None:
-        """Declare an input of so many columns."""
+        """Declare an input of ``width`` columns."""
         self.proto.input.append(helper.make_tensor_value_info(name, element, ["n", width]))
 
     def give(self, name: str, element: int, shape: list[Any], *node: Any, **how: Any) -> None:

@@ -576,7 +576,7 @@ class AnnotateJob(OpeningJob, ServerJob):
     """Items for people to grade on a page."""
 
     items: FilePath | None = argument(
-        "CSV, JSON lines, Parquet, Arrow or Excel file of items, remembered by the state folder.",
+        "File of items, in any format but svmlight; remembered by the state folder.",
         default=None,
     )
     classes: Any = grades(GRADES_HELP)

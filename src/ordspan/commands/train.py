@@ -132,7 +132,7 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
 
 
 def one_pass(run: Run, epoch: int, size: int, stop: Stop) -> Iterator[float | None]:
-    """Learn from the cursor to the end of a pass, so many rows at a time; yields the share done."""
+    """Learn from the cursor to the end of a pass, ``size`` rows at once; yields the share done."""
     progress = run.progress
     if not run.staged:
         # a pipe checks itself when all rows received so far are learned

@@ -181,7 +181,7 @@ def two_sigmoids(x):
 
 @compiled
 def log_sigmoid(x):
-    """Logarithm of `sigmoid`."""
+    """log(1 / (1 + exp(-x))), without overflow."""
     return -log1p(exp(-x)) if x >= 0.0 else x - log1p(exp(x))
 
 

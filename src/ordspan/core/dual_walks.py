@@ -165,23 +165,23 @@ def cheapest_vector(support, n_support, age):
 
 
 @compiled
-def nearest_vector(support, n_support, spare):
-    """The support vector closest in direction to the spare one; and whether that was known.
+def nearest_vector(support, n_support, dropped):
+    """The support vector closest in direction to the dropped one; and whether that was known.
 
     The newest one counts only if no other has any direction in common. The kernel values of the
-    spare one are in the scratch. The recorded closeness is too high after its nearest has been
+    dropped one are in the scratch. The recorded closeness is too high after its nearest has been
     dropped; it is corrected here, and another one may then be cheaper to remove.
     """
     last, values = n_support - 1, support.scratch[SPARE_VALUES]
     others, inverses = support.scratch[COSTS, :last], support.dual[INVERSE]
     for i in range(last):
         others[i] = values[i] * inverses[i] * values[i]
-    others[spare] = 0.0
+    others[dropped] = 0.0
     most = largest(others)
     nearest = position(others, most) if most > 0.0 else last
     close = max(most, values[last] * inverses[last] * values[last])
-    known = not support.dual[CLOSE, spare] > close * (1.0 + CLOSE_ENOUGH)  # NaN passes
-    support.dual[CLOSE, spare] = close
+    known = not support.dual[CLOSE, dropped] > close * (1.0 + CLOSE_ENOUGH)  # NaN passes
+    support.dual[CLOSE, dropped] = close
     return nearest, known
 
 
@@ -191,7 +191,7 @@ def nearest_vector(support, n_support, spare):
 # whose determinant is the squared area k(x, x) k(t, t) - k(x, t)^2. Where that is lost to rounding,
 # as for x = t, s is projected onto x alone.
 @compiled
-def drop_vector(support, n_support, spare, nearest):
+def drop_vector(support, n_support, dropped, nearest):
     """Replace a support vector by its projection onto the newest and its nearest; then drop it.
 
     Because the newest row is projected onto, its own score stays as the step left it. The newest
@@ -199,16 +199,16 @@ def drop_vector(support, n_support, spare, nearest):
     """
     last, dual, values = n_support - 1, support.dual, support.scratch[VALUES]
     norm, near_norm, between = values[last], dual[NORM, nearest], values[nearest]
-    to_newest, to_nearest = values[spare], support.scratch[SPARE_VALUES, nearest]
+    to_newest, to_nearest = values[dropped], support.scratch[SPARE_VALUES, nearest]
     area = norm * near_norm - between * between
     on_newest, on_nearest = to_newest / norm, 0.0
     if area > MIN_ANGLE * norm * near_norm:
         on_newest = (to_newest * near_norm - to_nearest * between) / area
         on_nearest = (to_nearest * norm - to_newest * between) / area
     for part in (COEF, CORRECTION):
-        dual[part, last] += on_newest * dual[part, spare]
-        dual[part, nearest] += on_nearest * dual[part, spare]
-    move_vector(support, last - 1, spare)
+        dual[part, last] += on_newest * dual[part, dropped]
+        dual[part, nearest] += on_nearest * dual[part, dropped]
+    move_vector(support, last - 1, dropped)
     move_vector(support, last, last - 1)
     return last
 
@@ -223,13 +223,13 @@ def keep_budget(support, budget, n_support, age):
     vectors, row = support.vectors, support.scratch[ROW, : support.vectors.shape[1]]
     note_closeness(support, n_support)
     while n_support > budget:
-        spare = cheapest_vector(support, n_support, age)
+        dropped = cheapest_vector(support, n_support, age)
         for j in range(row.size):
-            row[j] = vectors[spare // LANES, j, spare % LANES]
+            row[j] = vectors[dropped // LANES, j, dropped % LANES]
         kernel_values(support.kernel, vectors, n_support, row, support.scratch[SPARE_VALUES])
-        nearest, known = nearest_vector(support, n_support, spare)
+        nearest, known = nearest_vector(support, n_support, dropped)
         if known:
-            n_support = drop_vector(support, n_support, spare, nearest)
+            n_support = drop_vector(support, n_support, dropped, nearest)
     return n_support
 
 
@@ -241,8 +241,8 @@ def walk_support(state, support, budget, progress, rows, order, predicted, score
     """Learn rows in dual form until all are done, or the space for vectors is full.
 
     ``budget`` is the most vectors there may be, or None. The progress is the number of rows that
-    are done, and of support vectors; that to go on from is returned, and the first refused row or
-    -1. A row is refused if a value is not finite, or k(x, x) is not positive.
+    are done, and of support vectors. Returns the progress to continue from, and the first refused
+    row or -1. A row is refused if a value is not finite, or k(x, x) is not positive.
     """
     state, scratch = without_refcount(state), without_refcount(support.scratch)
     vectors, dual = without_refcount(support.vectors), without_refcount(support.dual)

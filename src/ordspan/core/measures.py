@@ -1,6 +1,6 @@
 """Measures of predictions: losses, distances and agreement of ranks, cumulative probabilities.
 
-Labels are intervals of ranks (lower, upper).
+Labels are ranges of ranks (lower, upper).
 """
 
 from functools import partial
@@ -49,7 +49,7 @@ def hinge_losses(
 
 
 def distance(predicted: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[Any]:
-    """Ranks between each prediction and its interval, 0 inside.
+    """Ranks between each prediction and its range, 0 inside.
 
     >>> distance([1, 3, 5], [2, 2, 2], [4, 4, 4])
     array([1, 0, 1])

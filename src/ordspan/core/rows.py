@@ -13,7 +13,7 @@ MAX_SQ_NORM = 1e200
 """Rows with a larger squared norm are refused: beyond it products overflow to infinity."""
 
 MIN_SQ_NORM = 1e-200
-"""Rows with a smaller one count as zero where only weights can move: these would overflow."""
+"""Rows with a smaller squared norm count as zero where only weights move, which would overflow."""
 
 
 class Rows(NamedTuple):
@@ -57,7 +57,7 @@ def add_scaled(weights, scale, values, columns):
 
 @compiled
 def row_fits(values, columns, width):
-    """Whether a row has the width, or every value of a sparse row a column inside it.
+    """Whether a dense row has ``width`` values, or every column of a sparse row is below it.
 
     Checked because writing to a column outside would corrupt memory.
     """

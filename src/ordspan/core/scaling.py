@@ -49,8 +49,8 @@ def learn_dense(state, rows):
     beyond LIMIT, by the values before it, becomes LIMIT or -LIMIT, and the mean and the spread take
     the clipped value. The first FEW_ROWS values, which are not clipped, are forgotten after
     SURE_ROWS values if one of them was absurd. The spread may be up to SELDOM values old, so values
-    are also clipped to the root of the number of values before them: the most that a spread up to
-    date allows.
+    are also clipped to the root of the number of values before them: the most that an up-to-date
+    spread allows.
     """
     state = without_refcount(state)
     count, mean, spread, scale = state[COUNT], state[MEAN], state[SPREAD], state[SCALE]

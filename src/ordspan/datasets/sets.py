@@ -97,7 +97,7 @@ def load_packed(name: str) -> dict[str, NDArray[Any]]:
 def unpack_table(name: str) -> tuple[tuple[str, ...], Floats, str]:
     """Names of the columns of a shipped table, the numbers of the original file, and its source.
 
-    They are packed as integers and a unit a column; a quotient is rounded as if parsed from text.
+    Each column is packed as integers and a divisor; a quotient is the number that the text gave.
 
     >>> names, values, _ = unpack_table("abalone")
     >>> names[1], values[0, 1]

@@ -325,7 +325,7 @@ def _calibrate(model: Any, parts: list[Learned]) -> Calibration:
 
 
 def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Floats:
-    """Memory of a mixture of learners that went from ``start`` to each of ``ends``.
+    """State of a mixture of learners that went from ``start`` to each of ``ends``.
 
     Weights and thresholds are weighted sums over the learners. Each step of the sum rounds a
     monotone function, the same for every threshold, so sorted thresholds stay sorted to the bit.
@@ -338,9 +338,9 @@ def mix(start: Floats, ends: Sequence[Floats], shares: Sequence[float]) -> Float
     start : array
         The state that every learner started from.
     ends : sequence of arrays
-        Their memories afterwards, summed in this order.
+        Their states afterwards, summed in this order.
     shares : sequence of float
-        Their weights: not negative, with sum 1.
+        Their weights: non-negative, summing to 1.
 
     Examples
     --------

@@ -39,7 +39,7 @@ RULE = (
 
 
 HINDSIGHT_RUNS = 3
-"""Number of first runs per data set and fraction for which the fixed ranker is computed."""
+"""The fixed ranker is computed for the first runs of a data set and fraction, this many."""
 PATH = (0.01, 0.1, 1.0)
 """Values of C of the batch optima that are candidates for the best fixed ranker."""
 TOL, SWEEPS = 1e-2, 200

@@ -168,7 +168,7 @@ def run_tasks(
         return arrays
 
     tables = []
-    thresholds = max(data.n_classes for data in datasets) - 1
+    n_thresholds = max(data.n_classes for data in datasets) - 1
     for data in datasets:
         one, name = Experiment(job, data), data.name
         tuning = {f"{name} C {run}": (one.tuning_run, run) for run in range(protocol.TUNING_RUNS)}
@@ -176,8 +176,8 @@ def run_tasks(
         tuned = product(job.fractions, one.tunable)
         one.strengths = {key: GRID[number] for key, number in zip(tuned, best, strict=True)}
         sums = finished({f"{name} {block[0]}": (one.error_runs, block) for block in blocks})
-        # in this thread: it is Python that would keep the compiled code of others waiting
-        table = kept(f"{name} table", one.table_without_errors, thresholds)
+        # in this thread: it runs Python, whose lock would hold up the compiled code of others
+        table = kept(f"{name} table", one.table_without_errors, n_thresholds)
         table["error_sums"], table["interval_error_sums"] = np.vstack(sums).transpose(2, 1, 0, 3)
         tables.append(table)
     return np.concatenate(tables)
@@ -218,13 +218,13 @@ class Experiment:
                     sums_of_run[number] = protocol.errors_along(self.data, curve, C, stream)
         return sums
 
-    def table_without_errors(self, thresholds: int) -> NDArray[Any]:
+    def table_without_errors(self, n_thresholds: int) -> NDArray[Any]:
         """The rows of the data set with the first run's losses, bounds and thresholds."""
         job, n_classes = self.job, self.data.n_classes
-        columns = table_type(job.runs, kept_trials(job.trials).size, thresholds)
+        columns = table_type(job.runs, kept_trials(job.trials).size, n_thresholds)
         table = np.zeros(len(self.rows), columns)
         for column in ("losses", "bounds", "thresholds"):
-            table[column] = np.nan  # for what a curve has not
+            table[column] = np.nan  # where a curve has none
         streams = protocol.streams(job, self.data, protocol.REPORTED, 0)
         fixed = {percent: protocol.best_fixed(streams[percent], n_classes) for percent in streams}
         for row, (percent, curve) in zip(table, self.rows, strict=True):

@@ -1,4 +1,4 @@
-"""The table of results, one row a curve, and the summary of it.
+"""The table of results, one row per curve, and the summary of it.
 
 Claims, figures and the page are made from the table alone. It is kept in ``results.npz`` with
 the trials that it is about and the settings of the experiment.
@@ -55,7 +55,7 @@ class Results:
     Parameters
     ----------
     table : ndarray of `table_type`
-        One row a curve, ordered by data set, percentage and algorithm.
+        One row per curve, ordered by data set, percentage and algorithm.
     trials : ndarray
         The trials that the columns are about.
     settings : dict

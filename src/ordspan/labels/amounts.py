@@ -247,7 +247,7 @@ def check_edges(edges: Any) -> Floats:
 
 
 def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[str]]:
-    """The edges of brackets that occur so often, a note on them, and one on those left out.
+    """The edges of brackets, of which each occurs ``counts`` times; notes on them and on the rest.
 
     An outermost edge beyond which no label lies separates nothing; edges of fewer than FEW_LABELS
     labels are left out.
@@ -279,7 +279,7 @@ def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[s
 
 
 def bands_of(words: Counter[str], parts: int = 0) -> tuple[NDArray[Any], list[str]]:
-    """The bands of written brackets that occur so often, or of numbers cut into equal parts.
+    """The bands of written brackets, each with its count, or of numbers cut into equal parts.
 
     >>> bands_of(Counter({"under 18": 9, "18-29": 9, "30+": 9}))[0].tolist()
     ['under 18', '18 to 30', '30 or more']

@@ -70,7 +70,7 @@ class LinearLearner(Learner):
     (array([-0.5]), array([0.5]))
     """
 
-    rules = range(layout.PRANK)
+    rules = (*VARIANTS.values(), *layout.UNSORTED)
 
     def __init__(
         self,

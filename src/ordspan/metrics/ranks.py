@@ -14,7 +14,7 @@ from ordspan.core.state import Floats, Ranks
 OF_EXACT = ("macro_mae", "accuracy", "quadratic_kappa")
 """Measures of exact labels only."""
 CUTS = (1, 5, 10)
-"""NDCG is measured on so many rows of each query."""
+"""NDCG is measured on the first 1, 5 and 10 rows of each query."""
 DISCOUNTS = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, max(CUTS) + 2)))])
 """Sum of the discounts of the first 0, 1, 2, ... places."""
 GAP, MAX_STEPS = 1e-6, 10_000

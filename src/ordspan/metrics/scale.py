@@ -1,4 +1,4 @@
-"""The scale of all grades: labels, predictions and probabilities on it, or how to give it."""
+"""All grades as one scale: labels, predictions and probabilities as ranks on it."""
 
 from collections.abc import Sequence
 from typing import Any

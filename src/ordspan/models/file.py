@@ -37,7 +37,7 @@ FORMAT_VERSION = 7
 ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
-ROOM, ROOM_PER_BYTE = 1 << 24, 16  # memory for a row of features: so much, and by file size
+ROOM, ROOM_PER_BYTE = 1 << 24, 16  # memory for a row of features: at least, and by file size
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, SafetensorError)
 
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]

@@ -306,7 +306,7 @@ class OrdinalClassifier(base.MiniBatchClassifier):
         return np.array(columns, dtype=np.int64), new
 
     def _grown(self, n_features: int, grades: Grades) -> tuple[Learner | None, Calibration | None]:
-        """Learner and calibration with room for features and grades; None before the second."""
+        """Learner and calibration with room for them; None before the second grade."""
         learner, calibration, n_grades = self._learner, self._calibration, len(grades.order)
         if n_grades < 2:
             return None, None
@@ -347,8 +347,8 @@ class OrdinalPA(OrdinalClassifier):
     balanced : bool, default=True
         Measure the thresholds on the scale of the scores; see `ordspan.OrdinalPA`.
     classes : list, optional
-        All grades from lowest to highest; required for words. By default, the whole and half
-        numbers seen so far, sorted; strings may spell them.
+        All grades from lowest to highest; required if they are names. By default, the whole and
+        half numbers seen so far, sorted; strings may spell them.
 
     References
     ----------

@@ -34,7 +34,7 @@ COUNTERS = {
     "ordspan_range_contains_label": "Rows whose whole label lay in the predicted range at 90%.",
     "ordspan_range_meets_label": "Rows whose label shared a grade with that range.",
 }
-"""Sums of `Log.totals`."""
+"""The sums that `Log.totals` returns, in its order."""
 
 prometheus.disable_created_metrics()  # one extra line per metric with the start time of the process
 
@@ -187,7 +187,7 @@ class Service:
                     future.set_result(done)
 
     def undo(self, body: bytes) -> Any:
-        """Undo the label with a key: the model becomes what it is without it."""
+        """Undo the label with a key: the model becomes what it would be without it."""
         key = decoded(body, UndoRequest).key
         event = self.engine.with_key(key)
         if event is None or event.kind != LEARN:

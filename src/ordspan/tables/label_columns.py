@@ -31,7 +31,7 @@ NO_LABEL = 0  # the rank of a row without a label, which is left out
 class LabelColumns:
     """The label columns: one of grades or ranges, one for each end, or those of several judges.
 
-    To find the grades, labels may be brackets of amounts, or numbers to cut into equal parts.
+    While grades are being found, labels may be brackets of amounts, or numbers to cut into parts.
     """
 
     label: str | None = None

@@ -48,7 +48,7 @@ ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "ordspan annotate added it next to the answer"
 CHUNK, ALIKE = 10, 0.05
-"""Neighbours are alike if so many of them correlate so much."""
+"""Rows of a chunk are neighbours, and alike if they correlate by more than ALIKE."""
 CHANCE = 5.0  # standard deviations of the correlation in random order
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance

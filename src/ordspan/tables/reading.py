@@ -166,7 +166,7 @@ class RowReader:
         return notes + ([self.grades.note] if self.grades and self.grades.note else [])
 
     def batches(self, at: Cursor = BEGINNING, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
-        """Rows from a position on, to the end of the files, at most so many at once."""
+        """Rows from a position on, to the end of the files, at most ``size`` at once."""
         sizes = sizes_of(self.files)
         total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:

@@ -100,7 +100,7 @@ class Text:
             return self._decoder.decode(got, final=not got).encode()
 
     def first_lines(self, n_lines: int) -> bytes:
-        """So many lines, if there are, which can be read again; may wait for a pipe."""
+        """Up to ``n_lines`` lines and more, which can be read again; may wait for a pipe."""
         more = True
         with self._damage_reported():
             while more and self.head.count(b"\n") < n_lines:
@@ -136,7 +136,7 @@ class Text:
     def sample(self, size: int, n_lines: int = 1) -> tuple[list[bytes], bool]:
         """About ``size`` bytes of lines spread over a file; whether these are all.
 
-        Of a pipe, so many first lines, which can be read again.
+        Of a pipe, its first ``n_lines`` lines, which can be read again.
         If cells contain line breaks, a piece of a large file may begin inside one.
         """
         if self.path == STDIN:

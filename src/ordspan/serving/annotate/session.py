@@ -47,11 +47,11 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     item: Annotated[int, Meta(ge=0, lt=2**53)]
     seconds: Annotated[float, Meta(ge=0, le=1e6)] | None = None
     asked_by: Reason = RANDOM
-    guess: tuple[Rank, Rank, Rank] | None = None  # lowest, highest and most likely rank
+    guess: tuple[Rank, Rank, Rank] | None = None  # lowest, highest and predicted rank, the median
     shown: bool = False
     via: Literal["slider", "higher", "lower"] = "slider"
     id: str = ""  # of the item
-    tests: bool = False  # the model: asked at random, and the item not learned before
+    tests: bool = False  # whether it tests the model: asked at random, and not learned before
 
 
 class NextRequest(msgspec.Struct, kw_only=True):
