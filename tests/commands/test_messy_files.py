@@ -269,13 +269,13 @@ SAID = [
     (SAME["an id"], [], "left out 'id' (every value is different"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
-    ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not every file has it)"),
+    ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
     *(
-        (files, [], "left out 'day' (it holds dates)")
+        (files, [], "left out 'day' (dates)")
         for table in (having(day=DAYS.strftime(form)) for form in DATES)
         for files in (table, {"a.jsonl": table})
     ),
-    ({"a.parquet": MOMENTS}, [], "left out 'day' (it holds dates)"),
+    ({"a.parquet": MOMENTS}, [], "left out 'day' (dates)"),
     (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),
@@ -362,13 +362,18 @@ REFUSED = [
     (text(QUARTERS, "\t", age=int, income=dotted), [], "which may mean", ["--decimal", "."]),
     (text(QUARTERS, ";", age=int, income="{:,}".format), [], "which may mean", ["--decimal", ","]),
     *(
-        (files, [], f"it holds numbers written as text, such as {cell!r} (write plain", cure)
+        (files, [], f"numbers written as text, such as {cell!r} (write plain", cure)
         for files, name, cell in DRESSED
         for cure in (["--drop", name], ["--text", name])
     ),
     *((files, [], BOTH, None) for files in TWO_SIGNS),
     (CLEAN, ["--encoding", "rot13"], "unknown encoding 'rot13'", ["--encoding", "utf-8"]),
-    (MOMENTS, ["--features", "age,day"], "because it holds dates; leave it out", ["--text", "day"]),
+    (
+        MOMENTS,
+        ["--features", "age,day"],
+        "cannot be a feature (dates); leave it out",
+        ["--text", "day"],
+    ),
     (LATIN, [], "label '\ufffd' holds letters", None),
     (NAMES, [], "with classes=[lowest, ..., highest] (--grades lowest,...,highest)", ORDER),
     (two_grades("no", "yes"), [], "--grades", ["--grades", "no,yes"]),

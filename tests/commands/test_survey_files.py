@@ -192,7 +192,7 @@ def test_titles_above_the_header_are_passed_over_and_dates_left_out(tmp_path):
     assert found["rows"] == ANSWERED
     notes = " ".join(found["notes"])
     assert "the columns are named in row 4 of the sheet" in notes
-    assert "left out 'day' (it holds dates)" in notes
+    assert "left out 'day' (dates)" in notes
     LABELLED.to_csv(tmp_path / "a.csv", index=False)
     coef = ordspan.load(tmp_path / "m").coef
     said(*train(tmp_path / "a.csv", "--overwrite"))
@@ -256,8 +256,8 @@ def test_all_problems_are_told_at_once(tmp_path):
     for part in (
         "a.csv: 3 problems",
         "1. ",
-        "'income' cannot be a feature, because it holds numbers written as text, such as '$0,100'",
-        "'share' cannot be a feature, because it holds numbers written as text, such as '0 %'",
+        "'income' cannot be a feature (numbers written as text, such as '$0,100'",
+        "'share' cannot be a feature (numbers written as text, such as '0 %'",
         "a.csv: column 'view': ",
         "--grades",
     ):

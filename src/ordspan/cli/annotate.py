@@ -7,6 +7,7 @@ from threading import Thread
 
 from ordspan.cli.app import command, print_notes, tell
 from ordspan.commands.jobs import STDOUT, AnnotateJob
+from ordspan.wording import plural
 
 
 @command(AnnotateJob, "items.csv --grades low,mid,high --state items-state --id id")
@@ -40,7 +41,7 @@ def annotate(job: AnnotateJob, json: bool) -> None:
         tell(
             {"address": address, "items": n_items, "answers": n_answers},
             json,
-            f"Annotate {n_items:,} items at {address} ({n_answers:,} answers so far).",
+            f"Annotate {plural(n_items, 'item')} at {address} ({plural(n_answers, 'answer')} so far).",
             f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.",
             *([secret] if token else []),
             *([blind] if session.features is None else []),
@@ -64,5 +65,5 @@ def print_export(job: AnnotateJob, out: str, json: bool) -> None:
     )
     if out != STDOUT:
         again = f"  {train_command(out, model, text)}"
-        written = f"{rows:,} answers written to {out}. To train on them:"
+        written = f"{plural(rows, 'answer')} written to {out}. To train on them:"
         tell({"out": out, "answers": rows}, json, written, again)

@@ -131,7 +131,7 @@ def as_parameter(about: jobs.Option) -> Parameter:
     kind, default = about.shell, about.default
     metavar = about.metavar or "|".join(about.words) or METAVARS.get(kind)
     how: dict[str, Any] = {"help": about.help, "metavar": metavar, "rich_help_panel": about.group}
-    how |= {"min": about.least, "max": about.most}
+    how |= {"min": about.least, "max": about.most, "path_type": str}  # Path("") would be "."
     flags = about.names if default is False else about.flags
     made = typer.Argument(**how) if about.argument else typer.Option(*flags, **how)
     if default is None or default == ():
@@ -167,7 +167,9 @@ def report_errors(if_stopped: str = "") -> Iterator[None]:
 
 def with_notes(error: BaseException) -> str:
     """The message of an error, and what was noted since."""
-    return ". ".join(filter(None, (str(error), *getattr(error, "__notes__", ()))))
+    name = error.filename if isinstance(error, OSError) else None
+    text = str(error) if name is None else f"{name}: {error.strerror}"  # type: ignore[attr-defined]
+    return ". ".join(filter(None, (text, *getattr(error, "__notes__", ()))))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from typing import Any
 
 from ordspan.cli.app import command, tell
 from ordspan.commands.jobs import STDOUT, ServeJob
+from ordspan.wording import plural
 
 
 @command(ServeJob, "--model ratings.ordspan --state ratings-state")
@@ -31,7 +32,7 @@ def serve(job: ServeJob, json: bool) -> None:
     if job.export is not None:  # works while the service is running
         rows, _ = export_labels(job.export, state, overwrite=job.overwrite)
         if job.export != STDOUT:
-            written = f"{rows:,} labels written to {job.export}."
+            written = f"{plural(rows, 'label')} written to {job.export}."
             tell({"out": job.export, "labels": rows}, json, written)
         return
     engine = Engine(state, starting_model(job), every=job.snapshot_every)
@@ -43,7 +44,7 @@ def serve(job: ServeJob, json: bool) -> None:
         tell(
             {"address": address, "labels": engine.n_labels},
             json,
-            f"Serving at {address} ({engine.n_labels:,} labels so far).",
+            f"Serving at {address} ({plural(engine.n_labels, 'label')} so far).",
             f"Examples of requests for this model: {address}/openapi.json",
             *([secret] if token else []),
             "Ctrl+C stops the server after finishing accepted requests.",

@@ -38,7 +38,7 @@ def train(summary: dict[str, Any]) -> None:
     ranges, classes = summary["ranges"], summary["classes"]
     passes = max(1, len(summary["mae"]))
     say(
-        f"{summary['rows'] // passes:,} rows"
+        f"{plural(summary['rows'] // passes, 'row')}"
         f"{f', {ranges // passes:,} of them ranges,' * (ranges > 0)}"
         f"{f' in {passes} passes,' * (passes > 1)} in "
         f"{summary['seconds']:.1f} s, {plural(summary['features'], 'feature')}, "
@@ -52,7 +52,7 @@ def train(summary: dict[str, Any]) -> None:
     if len(mae) > 1:
         say(f"MAE of pass {len(mae)}, whose rows were seen before: {mae[-1]:.4f}.")
     if held_out := summary.get("held_out"):
-        say(f"On {held_out['rows']:,} held-out rows:")
+        say(f"On {plural(held_out['rows'], 'held-out row')}:")
         say("  " + verdict(held_out))
         shown = shown_range(held_out["probabilities"]["ranges"])
         say(
@@ -92,7 +92,7 @@ def predict(summary: dict[str, Any]) -> None:
             say(f"  {example}", err=True)
     print_notes(summary, err=True)
     if summary["out"] != jobs.STDOUT:
-        text = f"{summary['rows']:,} rows in {summary['seconds']:.1f} s"
+        text = f"{plural(summary['rows'], 'row')} in {summary['seconds']:.1f} s"
         say(f"{text}, written to {summary['out']}.", err=True)
 
 
@@ -167,7 +167,7 @@ def info(about: dict[str, Any]) -> None:
     print_grades(about)
     if calibration := about["calibration"]:
         say(
-            f"Calibrated on {calibration['rows']:,} rows: the probability of a grade or a lower "
+            f"Calibrated on {plural(calibration['rows'], 'row')}: the probability of a grade or a lower "
             f"one is 1 / (1 + exp({in_words(calibration['slope'])} * score - cut))."
         )
         if calibration["labels"] == "contain":

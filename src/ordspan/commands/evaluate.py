@@ -279,8 +279,8 @@ def measures(summary: Summary) -> list[tuple[str, ...]]:
     values, constants = summary | chances | queries, dict(summary["best_constant"])
     for name in ("rps", "log_score"):
         constants[name] = {"value": chances["best_constant"][name], "grade": "the same"}
-    over = dict.fromkeys(MEASURES, f"{summary['rows']:,} rows")
-    over |= dict.fromkeys(OF_EXACT, f"{summary['exact_rows']:,} exact labels")
+    over = dict.fromkeys(MEASURES, plural(summary["rows"], "row"))
+    over |= dict.fromkeys(OF_EXACT, plural(summary["exact_rows"], "exact label"))
     if queries:
         counted = queries["queries"] - queries["queries_without_relevant_rows"]
         over |= dict.fromkeys(queries, f"{counted:,} of {queries['queries']:,} queries")

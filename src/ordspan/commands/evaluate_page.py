@@ -15,7 +15,7 @@ from ordspan.core.state import Floats
 from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.plot import ReliabilityDisplay, ScoreDisplay, panels
-from ordspan.wording import as_text, in_words
+from ordspan.wording import as_text, in_words, plural
 
 LONGEST_NAME = 12
 WIDTHS = {"wide": 9.9, "narrow": 3.5}
@@ -137,11 +137,11 @@ def lead(summary: evaluate.Summary) -> str:
     """The result in one or two sentences."""
     files = evaluate.describe_files([Path(path).name for path in summary["files"]])
     text = (
-        f"On {summary['rows']:,} rows of {files} the predicted grade is "
+        f"On {plural(summary['rows'], 'row')} of {files} the predicted grade is "
         f"{evaluate.number(summary['mae'])} grades away from the label on average."
     )
     if summary["accuracy"] is not None:
-        text += f" Of the {summary['exact_rows']:,} rows with an exact label, "
+        text += f" Of the {plural(summary['exact_rows'], 'row')} with an exact label, "
         text += f"{evaluate.percent(summary['accuracy'])} get exactly that grade."
     if summary["range_rows"]:
         text += f" {summary['range_rows']:,} labels are ranges: inside one, a grade is not wrong."
@@ -159,7 +159,7 @@ def cards(summary: evaluate.Summary) -> Iterator[str]:
         ends = (evaluate.percent(shown[name]) for name in ("contains", "meets"))
         known = f" (by the model's own estimate; the labels show {' to '.join(ends)})"
     meaning = f"rows whose {level} range contains the true grade{known}; ranges are {wide}"
-    over = f"{summary['rows']:,} rows"
+    over = plural(summary["rows"], "row")
     rows.append((f"coverage at {level}", evaluate.percent(shown["expected"]), "–", over, meaning))
     for row in rows:
         title, value, constant, over, meaning = map(escape, row)

@@ -48,12 +48,17 @@ def ranker_and_calibration(model: Any) -> tuple[Any, Calibration | None]:
 
 def read_table_model(path: str | Path) -> TableModel:
     """Read a model that ``ordspan train`` wrote; other models do not know the columns."""
-    model = read_model(path)[1]
+    header, model = read_model(path)
     if not isinstance(model, TableModel):
         raise FileError(
             f"{path} holds an estimator ({type(model).__name__}) that was saved from Python, "
             "without the columns of a table; give a model that ordspan train wrote, or call "
             "ordspan.load(...).predict(X) in Python"
+        )
+    if header.checkpoint is not None and model.training["settings"]["passes"] > 1:
+        raise FileError(
+            f"{path} is a checkpoint of a training in several passes, which calibrates its "
+            f"probabilities at the end; finish it with {RESUME}"
         )
     return model
 

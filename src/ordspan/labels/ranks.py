@@ -23,6 +23,11 @@ from ordspan.labels.grades import (
 from ordspan.labels.text import LabelReader, rating_range, split_ratings
 from ordspan.wording import brief, check_choice, shown, warn
 
+SHARED_EDGES = (
+    "{0} ends one and begins another",
+    "{1} ends one and {0} begins another; add 1 to the upper ends",
+)
+"""What ends of brackets have in common that are half-open, or closed at both ends."""
 Labels = NDArray[Any]
 """Labels in the user's grades: (n,) if they are exact, (n, 2) if they are ranges."""
 
@@ -152,29 +157,34 @@ def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDAr
         )
     if labels.ndim == 2 and is_numeric and (edge := shared_edge(*labels.T)):
         warn(
-            f"these ranges look like brackets of amounts: {edge} ends one and begins another, but "
-            "both ends are taken for grades that belong to the range. Use y, classes = "
-            "ordspan.brackets(lower, upper), or list the grades with classes=[...]"
+            f"these ranges look like brackets of amounts: {edge}. Both ends are taken for grades "
+            "that belong to the range; if they are amounts, use y, classes = "
+            "ordspan.brackets(lower, upper), otherwise list the grades with classes=[...]"
         )
     return grades
 
 
 def shared_edge(lower: NDArray[Any], upper: NDArray[Any]) -> str:
-    """An amount at which one bracket ends and another begins; empty if ranges are of grades.
+    """Where one bracket of amounts ends and another begins; empty if ranges are of grades.
 
     Those of grades hold a single grade somewhere, span at most ten, or mostly end one apart.
 
     >>> shared_edge(np.array([0, 18, 30]), np.array([18, 30, np.nan]))
-    '18'
+    '18 ends one and begins another'
+    >>> shared_edge(np.array([0, 18, 30]), np.array([17, 29, np.nan]))
+    '17 ends one and 18 begins another; add 1 to the upper ends'
     >>> shared_edge(np.array([1, 2, 3]), np.array([2, 4, 5]))
     ''
     """
     low, high = (np.where(is_open(end), np.nan, end).astype(float) for end in (lower, upper))
-    ends, shared = distinct(np.concatenate([low, high])), distinct(np.intersect1d(low, high))
-    if not shared.size or (low == high).any():
+    if (low == high).any():
         return ""
-    amounts = ends[-1] - ends[0] > 10 and np.median(np.diff(ends)) > 1
-    return number_as_text(shared[0]) if amounts else ""
+    for step, form in enumerate(SHARED_EDGES):
+        edges = distinct(np.concatenate([low, high + step]))
+        shared = distinct(np.intersect1d(low, high + step))
+        if shared.size and edges[-1] - edges[0] > 10 and np.median(np.diff(edges)) > 1:
+            return form.format(*map(number_as_text, (shared[0], shared[0] - 1)))
+    return ""
 
 
 def distinct(labels: Labels) -> NDArray[Any]:

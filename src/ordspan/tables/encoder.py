@@ -335,7 +335,9 @@ def matrix_of(
         table = table.with_columns(values)
         for row in stray.arg_true():
             what = f"column {column.name!r} holds {brief(column[row])}, not a number"
-            remedy = f"correct it, or train with {columns_hint('text', column.name)}"
+            no_answer = columns_hint("na", f"{column.name}:{column[row]}")
+            remedy = f"correct it, give {no_answer} if it means no answer, or train with "
+            remedy += columns_hint("text", column.name)
             faults.setdefault(row, f"{what}; {remedy}")
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 

@@ -68,6 +68,8 @@ class FileOptions:
         object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
         check_choice("format", self.format or "csv", FORMATS)
         check_choice("decimal sign", self.decimal or ".", (".", ","))
+        if self.delimiter == r"\t":
+            object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and not re.fullmatch(r"[\0-\x7f]", self.delimiter):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         try:

@@ -105,10 +105,9 @@ class LabelColumns:
         ends = (c.str.strip_chars().cast(float, strict=False).to_numpy() for c in frame)
         if edge := shared_edge(*ends):
             raise FileError(
-                f"{path}: {self.lower!r} and {self.upper!r} are never equal, and {edge} is in "
-                f"both: if they are amounts where brackets start and end, give {BRACKETS}; if they "
-                f"are the lowest and the highest grade, both included, give all grades, "
-                f"{ALL_GRADES}"
+                f"{path}: {self.lower!r} and {self.upper!r} look like brackets of amounts: {edge}, "
+                f"and give {BRACKETS}; if they are the lowest and the highest grade, both included, "
+                f"give all grades, {ALL_GRADES}"
             )
 
     def read(

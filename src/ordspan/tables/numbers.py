@@ -99,14 +99,15 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
         )
         .filter(pl.col("share") >= 0.5, pl.col("cells").list.len() > 0)
     )
-    cells = columns["cells"].explode()
-    has_comma = cells.str.contains(",", literal=True)
-    commas, points = cells.filter(has_comma), cells.filter(~has_comma)
+    every = columns.explode("cells")
+    cells, comma_in = every["cells"], every["cells"].str.contains(",", literal=True)
+    commas, points = every.filter(comma_in), every.filter(~comma_in)
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if len(commas) and len(points):
+        found = (f"{some['cells'][0]!r} in {some['variable'][0]!r}" for some in (commas, points))
         raise FileError(
-            f"{path}: holds numbers such as {commas[0]!r} and {points[0]!r}, with two decimal "
-            f"signs; give {point} or {comma}: rows with the other sign are then bad rows"
+            f"{path}: holds numbers with two decimal signs, such as {' and '.join(found)}; give "
+            f"{point} or {comma}: rows with the other sign are then bad rows"
         )
     sign = "," if len(commas) else "."
     if sign == "." and delimiter != ";":
@@ -115,9 +116,9 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     if columns.height and cells.str.contains(GROUPED).all():
         odd = columns["cells"][0][0]
         raise FileError(
-            f"{path}: holds numbers such as {odd!r}, which may mean {odd.replace(',', '.')} or "
-            f"{odd.replace(sign, '')}; for the first give {point if sign == '.' else comma}, for "
-            "the second remove the sign from the file"
+            f"{path}: column {columns['variable'][0]!r} holds numbers such as {odd!r}, which may "
+            f"mean {odd.replace(',', '.')} or {odd.replace(sign, '')}; for the first give "
+            f"{point if sign == '.' else comma}, for the second remove the sign from the file"
         )
     return sign
 
@@ -128,6 +129,4 @@ def why_formatted(cells: pl.Series) -> str:
     formatted = cells.filter(cells.str.contains(FORMATTED))
     if not len(cells) or 2 * len(formatted) < len(cells):
         return ""
-    odd = formatted.filter(~formatted.str.contains(r"^[-+]?[0-9.]+$"))
-    example = (odd if len(odd) else formatted)[0]
-    return f"it holds numbers written as text, such as {example!r} (write plain ones)"
+    return f"numbers written as text, such as {max(formatted, key=len)!r} (write plain ones)"

@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
+from ordspan.labels.forms import OPEN
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
@@ -22,7 +23,7 @@ from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatt
 from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
-from ordspan.wording import closest, columns_hint, hint, join_hints
+from ordspan.wording import closest, columns_hint, hint, join_hints, plural
 
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
@@ -33,8 +34,8 @@ ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
 MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
 NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
-PARTLY, AS_REQUESTED = "not every file has it", "as requested"
-HAS_DATES, NEITHER = "it holds dates", "it holds neither numbers nor text"
+PARTLY, AS_REQUESTED = "not in every file", "as requested"
+HAS_DATES, NEITHER = "dates", "neither numbers nor text"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
     *("%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
@@ -46,7 +47,7 @@ ID_NAME = re.compile(
 """Names of columns that number or name rows, if all their values are different."""
 ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
-FROM_ANNOTATE = "ordspan annotate added it next to the answer"
+FROM_ANNOTATE = "added by ordspan annotate beside the answer"
 CHUNK, ALIKE = 10, 0.05
 """Rows of a chunk are neighbours, and alike if they correlate by more than ALIKE."""
 CHANCE = 5.0  # standard deviations of the correlation in random order
@@ -162,12 +163,12 @@ class Profile:
         is_number = kind == NUMBER
         values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
-            return "it has no values"
+            return "no values"
         whole = not is_number or (values % 1 == 0).all()
-        if len(values) < max(self.n_rows, ENOUGH_ROWS) or not whole:
+        if len(values) < max(MOST * self.n_rows, ENOUGH_ROWS) or not whole:
             return ""
         if is_number and (values.diff() == 1).sum() >= MOST * (len(values) - 1):
-            return "it numbers the rows"
+            return "numbers the rows"
         n_different = values.n_unique()
         # few rows of a pipe are known
         enough = self.n_rows if self.is_pipe else MOST * self.n_rows
@@ -233,8 +234,10 @@ class Profile:
         return notes
 
 
-def profile_files(files: Sequence[Any], words: Sequence[str] = ()) -> Profile:
-    """The profile of samples of files, with some columns as words.
+def profile_files(
+    files: Sequence[Any], words: Sequence[str] = (), labels: Sequence[str] = ()
+) -> Profile:
+    """The profile of samples of files, with some columns as words, of the rows with a label.
 
     Of standard input it has only the first rows.
     """
@@ -246,6 +249,14 @@ def profile_files(files: Sequence[Any], words: Sequence[str] = ()) -> Profile:
         cells, whole = file.sample(size)
         table = without_codes(cells, file.na)
         file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
+        if (names := [name for name in labels if name in table.columns]) and table.height:
+            is_open = pl.all().cast(str).str.strip_chars().is_in(OPEN).fill_null(value=True)
+            table = table.filter(
+                ~table.select(names).select(pl.all_horizontal(is_open)).to_series()
+            )
+            if table.is_empty() and len(files) == 1:
+                columns = " and ".join(map(repr, names))
+                raise FileError(f"{file.path}: no row has a label in column {columns}")
         samples.append((file, table))
         all_whole &= whole
     return Profile(samples, whole=all_whole)
@@ -260,12 +271,12 @@ def plan_columns(
     the problems that the profile then has.
     """
     needed = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
+    there = list(dict.fromkeys(name for file in profile.files for name in file.names))
+    check_columns(profile.path, there, [*needed, *choice.drop])
     for file in profile.files:
         names = [code.rpartition(":")[0] for code in file.na]
         misspelled = [name for name in names if name and closest(name, file.names)]
         check_columns(file.path, file.names, [*needed, *misspelled])
-    there = list(dict.fromkeys(name for file in profile.files for name in file.names))
-    check_columns(profile.path, there, choice.drop)
     kinds = {
         name: WORDS if name in (*choice.text, *choice.hashed) else profile.kind(name)
         for name in dict.fromkeys(choice.features or there)
@@ -275,9 +286,8 @@ def plan_columns(
     left_out = {n: why for n, why in useless.items() if why and choice.features is None}
     chosen = [name for name in kinds if name not in left_out]
     profile.problems += [
-        f"{profile.path}: column {name!r} cannot be a feature, because {kinds[name]}; leave it "
-        f"out with {columns_hint('drop', name)}, or take it as words with "
-        f"{columns_hint('text', name)}"
+        f"{profile.path}: column {name!r} cannot be a feature ({kinds[name]}); leave it out with "
+        f"{columns_hint('drop', name)}, or take it as words with {columns_hint('text', name)}"
         for name in chosen
         if kinds[name] not in (NUMBER, WORDS, SENTENCES)
     ]
@@ -368,8 +378,8 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
             some = [f"{code:g}" for code in np.unique(codes)]
             na = columns_hint("na", *(f"{name}:{code}" for code in some))
             return [
-                f"column {name!r} holds {', '.join(some)} in {codes.size:,} rows, far outside the "
-                f"rest, {low:g} to {high:g}; if that means no answer, give {na}"
+                f"column {name!r} holds {', '.join(some)} in {plural(codes.size, 'row')}, far "
+                f"outside the rest, {low:g} to {high:g}; if that means no answer, give {na}"
             ]
     return []
 
@@ -377,8 +387,8 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
 def describe_left_out(left_out: Mapping[str, str]) -> str:
     """Columns that are not learned from, by reason, in one sentence.
 
-    >>> describe_left_out({"id": "it numbers the rows", "a": "it has no values"})
-    "'id' (it numbers the rows); 'a' (it has no values)"
+    >>> describe_left_out({"id": "numbers the rows", "a": "no values"})
+    "'id' (numbers the rows); 'a' (no values)"
     """
     names: dict[str, list[str]] = {}
     for name, why in left_out.items():
