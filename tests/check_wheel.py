@@ -1,7 +1,6 @@
 """Install a wheel as a newcomer does and run the README: `python tests/check_wheel.py WHEEL`."""
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -9,9 +8,10 @@ import tempfile
 import venv
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-SHELL = [line for language, text in BLOCKS if not language for line in text.splitlines()]
+from printed import ROOT, blocks
+
+README = ROOT / "README.md"
+SHELL = [line for block in blocks("README.md") for line in block.splitlines()]
 PLAIN = """\
 import subprocess, sys, numpy as np, ordspan
 X = np.random.default_rng(0).normal(size=(90, 2))

@@ -1,7 +1,9 @@
 """Code in a process of its own, for tests where a process is the point."""
 
+import os
 import subprocess
 import sys
+from contextlib import suppress
 
 COMMAND = "from ordspan.__main__ import main; main()"
 
@@ -18,3 +20,13 @@ def run(*words, **more):
     with start(*words, **more) as process:
         stdout, stderr = process.communicate(timeout=300)
     return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
+
+def read_terminal(terminal):
+    """The bytes that are written to a terminal, which is closed; Linux ends it by an error."""
+    parts = []
+    with suppress(OSError):
+        while part := os.read(terminal, 4096):
+            parts.append(part)
+    os.close(terminal)
+    return b"".join(parts)

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-import ordspan
 from processes import start
 from tables import limited_room, said
 
@@ -76,11 +75,6 @@ def test_three_of_the_four_sets_run_anywhere_and_the_fourth_is_named_last(tmp_pa
     assert found == {"california", "abalone", "parkinson"}
     alone = said("reproduce", "--datasets", "mslr", "--out", tmp_path / "none", code=1)
     assert "nothing to run" in alone
-
-
-def test_version_and_help():
-    assert said("--version").strip() == f"ordspan {ordspan.__version__}"
-    assert "--report-only" in said("reproduce", "--help")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+from processes import read_terminal, start
 
 pytestmark = pytest.mark.slow
 FIT = "import ordspan\nfor _ in range(2): ordspan.OrdinalPA().fit([[-1.0], [1.0]], [1, 2])"
@@ -24,35 +24,19 @@ finally:
 """
 
 
-def read_all(terminal):
-    """All that is written to a terminal; Linux reports its end as an error."""
-    while True:
-        try:
-            part = os.read(terminal, 4096)
-        except OSError:
-            return
-        if not part:
-            return
-        yield part
-
-
 def on_a_terminal(folder, code, *words):
     """What code writes to a terminal, and what it prints."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     env = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache"), "COLUMNS": "200"}
-    command, own = [sys.executable, "-c", code, *words], {"cwd": folder, "env": env}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, **own)
-    os.close(theirs)
-    shown = []
-    reader = threading.Thread(target=lambda: shown.extend(read_all(ours)))
-    reader.start()
-    output, _ = process.communicate(timeout=300)
-    reader.join()
-    os.close(ours)
-    shown = b"".join(shown).decode()
+    started = start(*words, code=code, stderr=theirs, cwd=folder, env=env)
+    with started as process, ThreadPoolExecutor(1) as pool:
+        os.close(theirs)
+        reading = pool.submit(read_terminal, ours)
+        output, _ = process.communicate(timeout=300)
+        shown = reading.result().decode()
     assert process.returncode == 0, shown
-    return shown, output.decode().splitlines()
+    return shown, output.splitlines()
 
 
 def test_a_first_fit_says_once_that_it_compiles_and_the_next_process_need_not(tmp_path):

@@ -99,33 +99,17 @@ def test_any_grades_in_any_container_give_the_numbers_of_their_ranks(metric, sca
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_an_ordered_categorical_and_an_enum_carry_their_order(metric):
+def test_the_order_of_a_column_counts_for_labels_and_predictions(metric):
     spans, guesses = some_rows(exact=True)
     expected = pytest.approx(by_definition(metric, spans, guesses), **CLOSE)
     true, predicted = np.array(WORDS)[spans[:, 0] - 1], np.array(WORDS)[guesses - 1]
-    ordered = partial(pd.Categorical, categories=WORDS, ordered=True)
-    enum = partial(pl.Series, dtype=pl.Enum(WORDS))
-    for wrap in (lambda words: pd.Series(ordered(words)), lambda words: enum(words.tolist())):
-        assert metric(wrap(true), predicted) == expected
-        assert metric(true, wrap(predicted)) == expected
-        assert metric(wrap(true), wrap(predicted)) == expected
-    if metric in FOR_INTERVALS:
-        frame = pd.DataFrame({"a": ordered(true), "b": ordered(true)})
-        assert metric(frame, predicted) == expected
+    ordered = pd.CategoricalDtype(WORDS, ordered=True)
+    assert metric(pd.Series(true, dtype=ordered), predicted) == expected
+    assert metric(true, pd.Series(predicted, dtype=ordered)) == expected
 
 
 def test_kappa_of_a_constant_prediction():
     assert [quadratic_weighted_kappa(true, [2, 2, 2]) for true in ([2, 2, 2], [1, 2, 3])] == [1, 0]
-
-
-@pytest.mark.parametrize("end", [None, np.nan, np.inf, pd.NA])
-def test_open_ends_reach_to_the_outer_grades(end):
-    grades = ["low", "mid", "high", "top"]
-    spans = np.array([["mid", end], [end, "mid"], ["low", "low"]], dtype=object)
-    guesses = ["low", "top", "low"]  # 1 below "mid", 2 above it, right
-    for labels in (spans, spans.tolist(), pd.DataFrame(spans)):
-        assert mean_absolute_error(labels, guesses, classes=grades) == 1.0
-        assert inside_interval(labels, guesses, classes=grades) == 1 / 3
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -134,9 +118,6 @@ def test_open_ends_reach_to_the_outer_grades(end):
     [
         (["low", "mid"], ["mid", "mid"]),
         ([1, 2], ["low", "mid"]),
-        ([["low", "mid"]], ["mid"]),
-        (pd.Series(pd.Categorical(["low", "mid"])), ["mid", "mid"]),  # not ordered
-        (np.array(["2024-01-01"], dtype="datetime64[D]"), [1]),
     ],
 )
 def test_words_are_refused_with_the_way_out(metric, true, predicted):
@@ -188,8 +169,6 @@ GRADES = ["low", "mid", "high"]
         ([[1, np.inf]], [1], None, r"row 0: end .*inf.* is open; give .*classes=.*intervals\(\)"),
         ([1, 2], [1, np.inf], None, "row 1: prediction .*inf.* is not a grade"),
         ([1, 2], [None, 2], [1, 2], "row 0: prediction None is not a grade"),
-        ([["high", "low"]], ["low"], GRADES, "row 0: lower end 'high' is above upper end 'low'"),
-        (["low", "top"], ["low", "low"], GRADES, r"row 1: label 'top' is not one of .*\['low'"),
         (["low", "low"], ["low", "top"], GRADES, "row 1: prediction 'top' is not one of the"),
     ],
 )
@@ -204,10 +183,6 @@ def test_metrics_of_exact_labels_refuse_intervals(metric):
         metric([["low", "mid"]], ["low"], classes=GRADES)
 
 
-def error_scorer(classes=None):
-    return make_scorer(mean_absolute_error, greater_is_better=False, classes=classes)
-
-
 @scales
 @pytest.mark.parametrize("exact", [True, False])
 def test_cross_validation_gives_the_score_of_the_estimator(scale, exact):
@@ -216,7 +191,8 @@ def test_cross_validation_gives_the_score_of_the_estimator(scale, exact):
     model = OrdinalPA(classes=scale, random_state=0, max_iter=2)
     own = cross_val_score(model, X, y, cv=LeaveOneOut())
     assert own.min() < 0
-    found = cross_val_score(model, X, y, cv=LeaveOneOut(), scoring=error_scorer(scale))
+    scorer = make_scorer(mean_absolute_error, greater_is_better=False, classes=scale)
+    found = cross_val_score(model, X, y, cv=LeaveOneOut(), scoring=scorer)
     np.testing.assert_allclose(found, own, rtol=1e-12)
 
 
@@ -363,8 +339,6 @@ EVEN = [0.25] * 4
         ([1, 1], [[0, 1], [0, np.inf]], [1, 2], "row 1: probability inf is not between"),
         ([1, 2], [0.5, 2], [1, 2], r"row 1: probability 2\.0 is not between"),  # predicted grades
         ([1, 1], [[0, 1], [0.5, 0.25]], [1, 2], r"row 1: .*\[0\.5, 0\.25\] sum to 0\.75, not"),
-        ([1, None], [[0, 1], [0, 1]], [1, 2], "row 1 is None"),
-        (["low"], [[0, 1]], ["a", "b"], "row 0: label 'low' is not one of the grades"),
         ([[2, 1]], [[0, 1]], [1, 2], "row 0: lower end 2 is above upper end 1"),
     ],
 )
@@ -405,11 +379,6 @@ def grades_of(span):
     return set(range(span[0], span[1] + 1))
 
 
-def some_ranges(n_rows=50, seed=0):
-    rng = np.random.default_rng(seed)
-    return (np.sort(rng.integers(1, 5, (n_rows, 2)), axis=1) for _ in range(2))
-
-
 @given(honest())
 def test_coverage_of_the_true_grades_lies_between_contain_and_meet(rows):
     true, labels, predicted = rows
@@ -426,7 +395,8 @@ def test_coverage_of_the_true_grades_lies_between_contain_and_meet(rows):
 
 @pytest.mark.parametrize("scale", [WORDS, [10, 20, 50, 55], [4, 3, 2, 1], [0.5, 1.0, 2.25, 7.0]])
 def test_any_grades_give_the_coverage_and_width_of_their_ranks(scale):
-    labels, predicted = some_ranges()
+    rng = np.random.default_rng(0)
+    labels, predicted = np.sort(rng.integers(1, 5, (2, 50, 2)), axis=2)
     named_labels, named = np.array(scale)[labels - 1], np.array(scale)[predicted - 1]
     columns = {side: named[:, i] for i, side in enumerate(("lower", "upper"))}
     for answers in (named, named.tolist(), pd.DataFrame(columns), pl.DataFrame(columns)):

@@ -143,7 +143,7 @@ def run(stream, variant, C=1.0):
     return online_losses(learner, stream.X, stream.lower, stream.upper)
 
 
-def verdicts(rng, stream, C, comparators=comparators):
+def verdicts(rng, stream, C):
     """Every statement about a stream, for several comparators."""
     problem = BoundProblem(*stream)
     constants = problem.stream
@@ -196,10 +196,6 @@ def test_every_bound_holds_against_a_greedy_adversary(variant):
         stream = adversarial(rng, variant, C)
         for verdict in filter(usable, verdicts(rng, stream, C)):
             assert verdict.holds or may_fail(verdict), (verdict, stream)
-
-
-def ideal_only(rng, stream):
-    return BoundProblem(*stream).comparators("ideal", None)
 
 
 def test_printed_pa_i_does_fail_on_random_short_rows():
@@ -303,7 +299,7 @@ def test_the_ideal_comparator_is_the_shortest_one():
     for _ in range(N_STREAMS):
         stream = (separable if rng.random() < 0.7 else noisy)(rng)
         want = shortest_norm(stream)
-        got = ideal_only(rng, stream)[0]
+        got = BoundProblem(*stream).comparators("ideal", None)[0]
         assert np.isnan(got.norm) == np.isnan(want)
         if not np.isnan(want):
             assert got.norm == pytest.approx(want, rel=1e-3)

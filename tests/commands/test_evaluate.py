@@ -25,7 +25,8 @@ LABELS = [{"label": "grade"}, {"lower": "low", "upper": "high"}]
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 
 
-def make_frame():
+@pytest.fixture(scope="module")
+def frame():
     """Rows of queries of 1 to 30 rows; scores tie often, and some queries have grade 0 alone."""
     random = np.random.default_rng(5)
     query = np.repeat(np.arange(200), random.integers(1, 31, size=200))[:N_ROWS]
@@ -48,11 +49,6 @@ def make_frame():
             "range": ranges,
         }
     )
-
-
-@pytest.fixture(scope="module")
-def frame():
-    return make_frame()
 
 
 @pytest.fixture(scope="module")

@@ -85,10 +85,6 @@ def svmlight(table, first=1):
     return "".join(f"{grade} {first}:{a} {first + 1}:{b}\n" for grade, a, b in cells)
 
 
-def json_lines(rows):
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
 def lay(folder, files):
     """Write the files of a case, by default one of CSV; their paths."""
     folder.mkdir(exist_ok=True)
@@ -131,7 +127,9 @@ TOLD = ["--decimal", ",", "--delimiter", ";", "--encoding", "cp1252"]
 
 
 def without_nulls(table):
-    return json_lines({k: v for k, v in row.items() if v is not None} for row in table.to_dicts())
+    """Lines of JSON that lack the keys of missing values."""
+    rows = ({k: v for k, v in row.items() if v is not None} for row in table.to_dicts())
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 SAME = {

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,8 @@ import pytest
 from files_to_train import make_rows
 
 import processes
-from ordspan import load, train_files
-from tables import Trickle, ask, limited_room, said, stopped, summary
+from ordspan import load
+from tables import ask, limited_room, said, stopped, summary
 
 X, GRADES = make_rows(600)
 HEAD = "x0,x1,x2,grade\n"
@@ -136,16 +135,6 @@ def test_words_in_a_pipe_are_not_judged_by_its_first_rows_alone(model):
     content = rows.assign(town=np.where(X[:, 0] > 0, "Ulm", "Graz")).to_csv(index=False)
     found = summary(*words(model, "--learner", "kernel", "--overwrite"), input=content)
     assert found["mae"][0] < 0.7 * found["constant"]["mae"]
-
-
-def test_a_pipe_that_trickles_gives_the_same_model(model, monkeypatch):
-    quoted = ['"' + row.replace(",", '",', 1) for row in ROWS]
-    piped(quoted, *words(model.with_name("whole")))
-    pipe = Trickle((HEAD + "".join(quoted)).encode())
-    how = {"label": "grade", "classes": [1, 2, 3, 4], "format": "csv"}
-    monkeypatch.setattr(sys, "stdin", Mock(buffer=pipe))
-    train_files("-", model, **how)
-    assert model.read_bytes() == model.with_name("whole").read_bytes()
 
 
 @POSIX

@@ -41,17 +41,6 @@ def path(tmp_path):
     return write_rows(tmp_path, "csv", X, GRADES)
 
 
-@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
-def test_training_from_a_file_is_partial_fit_on_its_rows(path, variant):
-    words = ["--variant", variant, "--C", 0.5, "--no-standardise"]
-    found = summary(*words_for(path), *words)
-    expected = OrdinalPA(variant, 0.5, classes=CLASSES).partial_fit(X, GRADES)
-    model = load(path.with_name("m")).estimator
-    np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
-    assert (found["rows"], found["updates"]) == (4000, expected.n_updates_)
-
-
 def test_standard_input_is_standardised_by_the_rows_up_to_each_one(tmp_path):
     """Up to the thousandth, that is; after it the spread may be some rows old."""
     rows = X[:1000]

@@ -107,10 +107,6 @@ async function tryEverything() {
 """
 
 
-def page_of(results):
-    return report_page(results, make_panels(results), make_claims(results), results.summary())
-
-
 @pytest.fixture(scope="module")
 def results():
     return fake_results(
@@ -120,7 +116,7 @@ def results():
 
 @pytest.fixture(scope="module")
 def page(results):
-    return page_of(results)
+    return report_page(results, make_panels(results), make_claims(results), results.summary())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

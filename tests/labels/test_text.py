@@ -44,9 +44,6 @@ def spelled(form):
     return [" ".join(words) for words in product(*(part.split("/") for part in form.split(" ")))]
 
 
-SPELLED = [words for form, _, _ in DOCUMENTED for words in spelled(form)]
-
-
 def test_the_table_in_the_documentation_is_true_and_lists_every_form():
     for form, low, high in DOCUMENTED:
         assert set(ranks(spelled(form), FIVE)) == {(low, high)}, form

@@ -81,3 +81,4 @@ def test_a_second_training_waits_for_nobody_and_a_killed_one_lets_go(folder, tmp
     said(*words)
     assert ordspan.load(out).training["rows"] == 2000
     assert {path.name for path in tmp_path.iterdir()} == {"rows", "m", "link"}
+    assert link.is_symlink()

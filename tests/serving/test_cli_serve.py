@@ -1,7 +1,6 @@
 """`ordspan serve` as a command: what it says, what it refuses, and the export of labels."""
 
 import json
-from unittest.mock import patch
 
 import pytest
 
@@ -53,12 +52,6 @@ def test_what_cannot_be_served_is_refused_with_a_sentence(words, sentence, tmp_p
     (tmp_path / "annotate.json").write_text("{}")
     assert sentence in " ".join(said("serve", "--state", "state", *words, code=1).split())
     assert not (tmp_path / "state").exists(), "it would be in the way of the next try"
-
-
-def test_a_busy_port_is_refused_with_the_way_out(tmp_path):
-    with patch("socket.create_server", side_effect=OSError(98, "Address already in use")):
-        refused = said("serve", "--state", tmp_path / "state", *EMPTY, code=1)
-    assert "cannot listen on 127.0.0.1:8000 (Address already in use); choose another" in refused
 
 
 def test_labels_are_exported_as_a_table_for_train_and_the_folder_goes_on(tmp_path):

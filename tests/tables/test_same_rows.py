@@ -29,13 +29,16 @@ def test_every_reader_sees_the_same_rows(tmp_path, ending):
     np.testing.assert_array_equal(np.concatenate([b.y for b in batches]), GRADES)
     np.testing.assert_array_equal(np.concatenate([b.rows for b in batches]), np.arange(N) + 1)
 
-    expected = OrdinalPA(classes=[1, 2, 3, 4])
+    expected = OrdinalPA("PA-II", 0.5, classes=[1, 2, 3, 4])
     for batch in batches:
         expected.partial_fit(batch.X, batch.y)
     model = tmp_path / "m"
-    said("train", path, *label, "--no-standardise", "--model", model)
+    words = ["--variant", "PA-II", "--C", 0.5, "--no-standardise", "--model", model]
+    found = summary("train", path, *label, *words)
+    assert (found["rows"], found["updates"]) == (N, expected.n_updates_)
     trained = ordspan.load(model).estimator
     np.testing.assert_array_equal(trained.coef_, expected.coef_)
+    np.testing.assert_array_equal(trained.thresholds_, expected.thresholds_)
 
     out = tmp_path / "out.csv"
     said("predict", path, "--model", model, "--out", out)

@@ -4,14 +4,13 @@ import json
 import re
 import shlex
 import signal
-import subprocess
-import sys
 
 import httpx
 import pytest
 from at_work import annotating, told, write_items
 
 from commands.tables import example, said
+from processes import start
 from serving.served import visited
 
 
@@ -95,9 +94,8 @@ def test_nothing_is_exported_from_a_folder_that_is_not_there(tmp_path):
 
 def test_a_process_serves_the_page_until_it_is_interrupted(tmp_path):
     path, state = write_items(tmp_path)[0], tmp_path / "state"
-    words = [sys.executable, "-m", "ordspan", "annotate", path, "--grades", "1..5", "--json"]
-    words += ["--state", state, "--port", "0"]
-    with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, text=True) as process:
+    words = ["annotate", path, "--grades", "1..5", "--json", "--state", state, "--port", 0]
+    with start(*words) as process:
         address = json.loads(process.stdout.readline())["address"]
         asked = httpx.post(f"{address}/api/next", json={"annotator": "ann"}).json()
         answer = {"key": "k", "annotator": "ann", "item": asked["item"], "lower": 2, "upper": 3}
