@@ -144,6 +144,9 @@ def test_a_checkpoint_says_how_far_it_came(tmp_path):
     assert told["checkpoint"]["rows"] == told["training"]["rows"] == 440
     assert (told["checkpoint"]["pass"], told["checkpoint"]["passes"]) == (2, 3)
     assert told["checkpoint"]["rows_of_pass"] == 200
-    for words in ("rows +440", "pass +2", "passes +3", "continue with +ordspan train --resume"):
-        assert re.search(f"checkpoint {words}", shown)
+    for about in ("rows +440", "pass +2", "passes +3", "continue with +ordspan train --resume"):
+        assert re.search(f"checkpoint {about}", shown)
     said("predict", path, "--model", tmp_path / "model.checkpoint")
+    stopped(*words, *every, "--learner", "kernel", "--model", tmp_path / "k", checkpoints=4)
+    printed = said("predict", path, "--model", tmp_path / "k.checkpoint", code=1)
+    assert "calibrates its probabilities at the end; finish it with" in printed

@@ -62,6 +62,20 @@ def refused(tmp_path, *words):
     return " ".join(printed.split())
 
 
+def test_a_total_without_a_label_is_left_out_of_everything_that_is_learned(tmp_path):
+    path = write(tmp_path / "a.csv", town=["Ulm", "Bonn"] * 200, grade=RNG.integers(1, 4, 400))
+    words = ["--label", "grade", "--model"]
+    clean, _ = trained(tmp_path, path, "--label", "grade")
+    path.write_text(path.read_text() + "1500000,,\n")
+    model, notes = trained(tmp_path, path, "--label", "grade")
+    assert notes == ["text, one feature per value: town (2)", "1 row without a label was left out"]
+    assert model.learner.state.tolist() == clean.learner.state.tolist()
+    assert model.encoder.state.tolist() == clean.encoder.state.tolist()
+    path.write_text("size,grade\n1,\n")
+    path = path.rename(tmp_path / "unlabelled.csv")
+    assert "no row has a label in grade" in said("train", path, *words, tmp_path / "n", code=1)
+
+
 def test_brackets_in_two_columns_and_as_text_are_the_same_model(written, two_columns, tmp_path):
     model, notes = trained(tmp_path, written, "--label", "income", "--brackets")
     assert model.classes_.tolist() == BANDS
@@ -177,7 +191,7 @@ def test_labels_that_may_mean_two_things_are_refused_until_an_option_decides(
 
 def test_two_columns_that_look_like_amounts_name_the_option(two_columns, tmp_path):
     printed = refused(tmp_path, two_columns, *TWO)
-    assert "two.csv: 'low' and 'high' are never equal" in printed
+    assert "two.csv: 'low' and 'high' look like brackets of amounts" in printed
     assert "(--brackets)" in printed
     assert "--grades" in printed
     two_columns.write_text(two_columns.read_text().replace("\n", "\n0.5,,\n", 1))  # no label

@@ -265,6 +265,7 @@ SAID = [
     (german().encode("cp1252"), [], "letters that are not UTF-8 read as �, as in '"),
     (german().encode("cp1252"), [], "the right ones give encoding='cp1252' (--encoding cp1252)"),
     (SAME["an id"], [], "left out 'id' (every value is different"),
+    (having(id=[f"p{i}" * (i > 0) for i in range(N)]), [], "left out 'id' (nearly every value"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
     ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
@@ -344,7 +345,7 @@ DRESSED = [
     ({"a.parquet": having(age=comma)}, "age", "79,50"),
     ({"a.jsonl": having(age=comma)}, "age", "79,50"),
 ]
-BOTH = "with two decimal signs; give decimal='.' (--decimal .) or"
+BOTH = "give decimal='.' (--decimal .) or"
 TWO_SIGNS = (german(THOUSANDS, grade=dotted), text(THOUSANDS, grade="{:,}".format))
 
 REFUSED = [

@@ -57,7 +57,7 @@ def check_stream(path, message, **more):
 
 
 BAD = [
-    ("csv", b"x,ab,2", "column 'a' holds 'x', not a number; correct it, or train with text="),
+    ("csv", b"x,ab,2", "column 'a' holds 'x', not a number; correct it, give na="),
     ("csv", b"-inf,ab,2", "column 'a' holds -inf"),
     ("csv", b"1e99,ab,2", "column 'a' holds 1e\\+99"),
     ("csv", LONG + b",ab,1", "column 'a' holds inf, which is too large"),

@@ -41,7 +41,7 @@ def annotate(job: AnnotateJob, json: bool) -> None:
         tell(
             {"address": address, "items": n_items, "answers": n_answers},
             json,
-            f"Annotate {plural(n_items, 'item')} at {address} ({plural(n_answers, 'answer')} so far).",
+            f"Annotate {plural(n_items, 'item')} at {address} ({n_answers:,} answers so far).",
             f"Progress: {address}/progress. Ctrl+C stops the server; every answer is on disk.",
             *([secret] if token else []),
             *([blind] if session.features is None else []),

@@ -167,8 +167,8 @@ def info(about: dict[str, Any]) -> None:
     print_grades(about)
     if calibration := about["calibration"]:
         say(
-            f"Calibrated on {plural(calibration['rows'], 'row')}: the probability of a grade or a lower "
-            f"one is 1 / (1 + exp({in_words(calibration['slope'])} * score - cut))."
+            f"Calibrated on {plural(calibration['rows'], 'row')}: the probability of a grade or a "
+            f"lower one is 1 / (1 + exp({in_words(calibration['slope'])} * score - cut))."
         )
         if calibration["labels"] == "contain":
             say("Ranges are calibrated to contain whole labels if these are ranges themselves.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ordspan.catalog import ESTIMATORS, SVM
+from ordspan.catalog import ESTIMATORS, KERNEL, SVM
 from ordspan.commands.jobs import FileJob, LabelledJob, TrainJob
 from ordspan.commands.outputs import MODEL, OVERWRITE, check_output
 from ordspan.labels.text import LabelReader
@@ -55,9 +55,10 @@ def read_table_model(path: str | Path) -> TableModel:
             "without the columns of a table; give a model that ordspan train wrote, or call "
             "ordspan.load(...).predict(X) in Python"
         )
-    if header.checkpoint is not None and model.training["settings"]["passes"] > 1:
+    several = model.training["settings"]["passes"] > 1
+    if several and header.checkpoint is not None and model.kind == ESTIMATORS[KERNEL]:
         raise FileError(
-            f"{path} is a checkpoint of a training in several passes, which calibrates its "
+            f"{path} is a checkpoint of a kernel trained in several passes, which calibrates its "
             f"probabilities at the end; finish it with {RESUME}"
         )
     return model

@@ -119,7 +119,7 @@ class LabelReader:
             side: Any = "right" if open_end == 1 else "left"
             amount = amounts.read_amount(forms.normalise_label(word))
             return int(np.searchsorted(self._edges, amount.value, side)) + 1
-        return self._last_inside("low", word)
+        return self._last_inside("low", word, whole=True)
 
     def _find(self, word: str) -> int | None:
         return self._ranks.get(
@@ -148,20 +148,20 @@ class LabelReader:
             )
         return lower, upper
 
-    def _last_inside(self, kind: str, word: str) -> int:
+    def _last_inside(self, kind: str, word: str, *, whole: bool = False) -> int:
         """The rank of the last included grade at one end, perhaps beyond the outermost grade."""
         rank = self._find(word)
         if rank is not None:
             return rank + (kind == "above") - (kind == "below")
         if kind in ("low", "high") or self._numbers is None or not forms.is_number(word):
-            raise self._unknown(word)
+            raise self._unknown(word, whole=whole)
         return int(np.searchsorted(self._numbers, float(word))) + (kind == "above")
 
-    def _unknown(self, word: str) -> ValueError:
+    def _unknown(self, word: str, *, whole: bool = True) -> ValueError:
         grade = self._nearest(word)
         meant = f"did you mean {grade!r}? If not, " if grade else ""
         may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
-        if may_be_code or forms.is_no_answer(word):
+        if whole and (may_be_code or forms.is_no_answer(word)):
             way = "" if self._owner else f", in files with {columns_hint('na', word)}"
             meant = f"if it means no answer, leave the row out{way}; otherwise "
         return ValueError(

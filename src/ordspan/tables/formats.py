@@ -222,6 +222,11 @@ class CsvTable(TextTable):
         self.decimal = options.decimal or ""
         if options.format is None and self.path.lower().endswith(UNSURE):
             self.notes.append(f"{self.path} holds separated values, so it is read as CSV")
+        if 2 * sum(map(is_number, header)) > len(header):
+            self.notes.append(
+                f"the first line, which holds {header[0]!r}, is taken for the names of the "
+                "columns; if it is a row, write a line of names above it"
+            )
         if self.delimiter != "," and options.delimiter is None:
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return names

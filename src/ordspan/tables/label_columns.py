@@ -55,13 +55,20 @@ class LabelColumns:
         """The label columns, each once."""
         return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
-    def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
-        """The columns as text; the ratings of a row are one label, and lists are refused."""
+    def texts(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The cells as text; the ratings of a row are one label."""
         import polars as pl
 
         labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
+        return _one_label(labels) if self.ratings else labels
+
+    def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
+        """The cells as `texts`, with decimal points; lists that are no ratings are refused."""
+        import polars as pl
+
+        labels = self.texts(table)
         if self.ratings:
-            return _one_label(labels)
+            return labels
         for column in labels:
             lists = column.filter(column.str.contains(LIST))
             if 2 * len(lists) > len(column):
@@ -105,8 +112,8 @@ class LabelColumns:
         ends = (c.str.strip_chars().cast(float, strict=False).to_numpy() for c in frame)
         if edge := shared_edge(*ends):
             raise FileError(
-                f"{path}: {self.lower!r} and {self.upper!r} look like brackets of amounts: {edge}, "
-                f"and give {BRACKETS}; if they are the lowest and the highest grade, both included, "
+                f"{path}: {self.lower!r} and {self.upper!r} look like brackets of amounts: {edge}; "
+                f"give {BRACKETS}; if they are the lowest and the highest grade, both included, "
                 f"give all grades, {ALL_GRADES}"
             )
 

@@ -235,7 +235,7 @@ class Profile:
 
 
 def profile_files(
-    files: Sequence[Any], words: Sequence[str] = (), labels: Sequence[str] = ()
+    files: Sequence[Any], words: Sequence[str] = (), columns: LabelColumns | None = None
 ) -> Profile:
     """The profile of samples of files, with some columns as words, of the rows with a label.
 
@@ -249,14 +249,12 @@ def profile_files(
         cells, whole = file.sample(size)
         table = without_codes(cells, file.na)
         file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
-        if (names := [name for name in labels if name in table.columns]) and table.height:
-            is_open = pl.all().cast(str).str.strip_chars().is_in(OPEN).fill_null(value=True)
-            table = table.filter(
-                ~table.select(names).select(pl.all_horizontal(is_open)).to_series()
-            )
+        names = [] if columns is None else columns.names()
+        if columns is not None and names and table.height and {*names} <= {*table.columns}:
+            is_open = pl.all_horizontal(pl.all().str.strip_chars().is_in(OPEN))
+            table = table.filter(~columns.texts(table).select(is_open).to_series())
             if table.is_empty() and len(files) == 1:
-                columns = " and ".join(map(repr, names))
-                raise FileError(f"{file.path}: no row has a label in column {columns}")
+                raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
         samples.append((file, table))
         all_whole &= whole
     return Profile(samples, whole=all_whole)

@@ -154,7 +154,7 @@ class RowReader:
 
     def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
         """The profile of the files; a decimal sign that all of them share needs no second look."""
-        profile = profiles.profile_files(self._open_all(), words, self.columns.names())
+        profile = profiles.profile_files(self._open_all(), words, self.columns)
         if len(signs := {file.decimal for file in profile.files}) == 1:
             self.options = replace(self.options, decimal=signs.pop())
         return profile
