@@ -207,7 +207,10 @@ def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]
 
 @dataclass
 class TrainProgress:
-    """State of a run, as stored in a checkpoint."""
+    """State of a run, as stored in a checkpoint.
+
+    Good, bad and unlabelled rows are all rows before the cursor.
+    """
 
     labels: list[list[Count]]  # that start at, end at, and are exactly each grade
     bad: BadRows  # before the cursor

@@ -12,7 +12,7 @@ from ordspan.core.kernels import LANES, LINEAR, POLY, RBF, SIGMOID, Kernel, kern
 from ordspan.core.rows import MAX_SQ_NORM, Rows, row_at
 from ordspan.core.state import Floats
 from ordspan.learners.base import Learner
-from ordspan.learners.linear import DEFAULT_C, MAX_C, VARIANTS, check_rule
+from ordspan.learners.linear import DEFAULT_C, EXACT_STEP, MAX_C, VARIANTS, check_rule
 from ordspan.learners.rows import RowValueError, count_rows, refusal
 
 KERNELS = {"linear": LINEAR, "rbf": RBF, "poly": POLY, "sigmoid": SIGMOID}
@@ -76,7 +76,7 @@ class KernelLearner(Learner):
     array([-0.5, -0. ])
     """
 
-    rules = VARIANTS.values()
+    rules = tuple(rule[EXACT_STEP] for rule in VARIANTS.values())
     fixed = "average, kernel, gamma, degree and coef0"
 
     def __init__(

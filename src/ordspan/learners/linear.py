@@ -11,24 +11,31 @@ from ordspan.core.walks import EXACT, PRANK, VECTORS, Walks
 from ordspan.learners.base import Learner
 from ordspan.wording import check_choice
 
-VARIANTS = {"PA": layout.HARD, "PA-I": layout.CAPPED, "PA-II": layout.SOFT}
-SOLVERS = {"exact": 0, "sca": layout.SCA_HARD - layout.HARD}
+SOLVERS = EXACT_STEP, PRINTED = "exact", "sca"
+CLASSES = "classes"
+VARIANTS = {
+    "PA": {EXACT_STEP: layout.HARD, PRINTED: layout.SCA_HARD, CLASSES: layout.CLASSES_HARD},
+    "PA-I": {EXACT_STEP: layout.CAPPED, PRINTED: layout.SCA_CAPPED, CLASSES: layout.CLASSES_CAPPED},
+    "PA-II": {EXACT_STEP: layout.SOFT, PRINTED: layout.SCA_SOFT, CLASSES: layout.CLASSES_SOFT},
+}
+"""The rules of each variant in compiled code, as far as it has them: the exact step, the search as
+the paper prints it, and the step of a score per class."""
 DEFAULT_C = 0.1
 MAX_C = 1e300
 
 
-def check_rule(variant: str, C: float, solver: str = "exact") -> int:
-    """The number of a variant in compiled code.
+def check_rule(variant: str, C: float, kind: str = EXACT_STEP) -> int:
+    """The number of a variant's rule of some kind in compiled code.
 
     >>> check_rule("PA-II", 1.0)
     2
     """
     check_choice("variant", variant, VARIANTS)
-    check_choice("solver", solver, SOLVERS)
+    check_choice(f"rule of {variant}", kind, VARIANTS[variant])
     number = C.item() if isinstance(C, np.number) else C
     if not isinstance(number, int | float) or not 0 < number <= MAX_C:
         raise ValueError(f"C must be a finite number above 0, got {C!r}")
-    return VARIANTS[variant] + SOLVERS[solver]
+    return VARIANTS[variant][kind]
 
 
 def printed_walks() -> type[Walks]:
@@ -70,7 +77,7 @@ class LinearLearner(Learner):
     (array([-0.5]), array([0.5]))
     """
 
-    rules = (*VARIANTS.values(), *layout.UNSORTED)
+    rules = tuple(rule[kind] for rule in VARIANTS.values() for kind in SOLVERS if kind in rule)
 
     def __init__(
         self,
@@ -83,6 +90,7 @@ class LinearLearner(Learner):
         solver: str = "exact",
         balanced: bool = False,
     ) -> None:
+        check_choice("solver", solver, SOLVERS)
         rule = check_rule(variant, C, solver)
         if balanced and solver != "exact":
             raise ValueError(
@@ -213,10 +221,10 @@ class MulticlassPALearner(VectorLearner):
     array([-0.333,  0.667, -0.333])
     """
 
-    rules = range(layout.CLASSES_HARD, layout.CLASSES_SOFT + 1)
+    rules = tuple(rule[CLASSES] for rule in VARIANTS.values() if CLASSES in rule)
 
     def __init__(
         self, n_features: int, n_classes: int, variant: str = "PA-I", C: float = DEFAULT_C
     ) -> None:
-        rule = layout.CLASSES_HARD + check_rule(variant, C)
+        rule = check_rule(variant, C, CLASSES)
         super().__init__(n_features, n_classes, rule=rule, C=C)

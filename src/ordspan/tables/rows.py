@@ -76,7 +76,8 @@ class Batch:
     path : str
         The file.
     share : float, optional
-        How much of the files has been read, from 0 to 1; None for standard input.
+        How much of the files has been read, from 0 to 1; None for standard input. The space that
+        staged rows will need is estimated by it.
     after : Cursor
         The position after the batch.
     lower, upper : arrays of shape (n,), optional

@@ -95,8 +95,8 @@ def stream(
     ----------
     paths : path, or several
         CSV (.csv, .tsv), JSON lines (.jsonl), Parquet (.parquet), Arrow (.arrow, .feather), Excel
-        (.xlsx) or svmlight/LETOR (.txt, .svm); text files may be compressed (.gz, .zst). A folder,
-        or a pattern such as ``data/*.csv``, expands to its files.
+        (.xlsx), SPSS (.sav), Stata (.dta) or svmlight/LETOR (.txt, .svm); text files may be
+        compressed (.gz, .zst). A folder, or a pattern such as ``data/*.csv``, expands to its files.
     label : str, optional
         Column of grades or of ranges written as ``3-5``, ``>=3``, ``<=2`` or ``[3,5]``. Without
         a label column the rows have no labels; svmlight rows always have one.

@@ -47,7 +47,7 @@ def test_every_answer_that_holds_is_a_row_that_train_takes(answered, tmp_path, e
         assert (row["item"], row["size"], row["age"]) == (item["id"], item["size"], item["age"])
     words = ["--lower", "lower", "--upper", "upper", "--model", model]
     output = said("train", out, *words, "--no-shuffle")
-    names = "left out 'item', 'annotator', 'seconds', 'asked_by' (ordspan annotate added it"
+    names = "left out 'item', 'annotator', 'seconds', 'asked_by' (added by ordspan annotate"
     assert names in " ".join(output.split())
     assert load(model).recipe.columns == answered.engine.model.recipe.columns
     assert load(model).classes_.tolist() == [1, 2, 3, 4, 5]
