@@ -55,7 +55,8 @@ def simulate(path: Path, seed: int, ends: np.ndarray, truth: np.ndarray) -> list
                 left = session.history.answered == 0
                 given = np.concatenate([ends[~left, 0], ends[~left, 1]])
                 constant = np.abs(truth[left] - int(np.median(given))).mean()
-                rank = session.engine.model.answer(features).rank
+                model = session.engine.model
+                rank = model.calibration.predict(model.learner.latent(features))
                 page = session.progress()
                 shown = page["error"][-1]["mae"], page["best_constant"]
                 found.append([np.abs(rank - truth)[left].mean(), constant, *shown])

@@ -234,7 +234,7 @@ def run(scale: float) -> list[Row]:
     parts: list[Callable[[Path], list[Row]]] = [
         lambda folder: against_readers(folder, X, grades, repeats),
         lambda folder: against_vowpal(folder, X, grades, 2 * repeats),
-        lambda folder: mixed(folder, max(300, int(MIXED_ROWS * scale)), repeats),
+        lambda folder: mixed(folder, max(5000, int(MIXED_ROWS * scale)), repeats),
         lambda folder: commands(folder, 5 if scale else 1),
         lambda folder: memory(folder, "CSV", csv.CSVWriter, 20_000, n_bytes),
         lambda folder: memory(folder, "Parquet", parquet.ParquetWriter, 1_000_000, n_bytes),
