@@ -119,12 +119,13 @@ def against_vowpal(folder: Path, X: np.ndarray, grades: np.ndarray, repeats: int
 
 
 def write_big(path: Path, n_bytes: int, writer: Any, n_rows: int) -> None:
-    """Write the same rows again and again; in Parquet each time as a row group."""
+    """Write the same rows again and again, in another order; in Parquet each time as a group."""
     rows = as_table(*graded_rows(n_rows if n_bytes else 200, D, 5, dtype=np.float32))
+    rng = np.random.default_rng(0)
     with path.open("wb") as sink, writer(sink, rows.schema) as file:
         file.write_table(rows)
-        while sink.tell() < n_bytes:
-            file.write_table(rows)
+        while sink.tell() < n_bytes:  # in the same order, they would look sorted
+            file.write_table(rows.take(rng.permutation(rows.num_rows)))
 
 
 def memory(folder: Path, name: str, writer: Any, n_rows: int, n_bytes: int) -> list[Row]:
