@@ -23,7 +23,7 @@ from ordspan.labels.amounts import EDGES, bands_of
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
 from ordspan.tables import profile as profiles
-from ordspan.tables.encoder import Encoder, Recipe, matrix_of, stack_rows
+from ordspan.tables.encoder import Encoder, Recipe, matrix_of
 from ordspan.tables.files import FileOptions, check_columns, is_svmlight, open_file, sizes_of
 from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
@@ -36,9 +36,9 @@ from ordspan.wording import plural
 ROWS_AT_ONCE = 1 << 13
 """Rows per batch: enough to amortise Python overhead, few enough for prompt stops."""
 VALUES, COLUMNS, ROWS = "values", "columns", "rows"
-TYPES = {VALUES: np.float64, COLUMNS: np.int32, ROWS: np.int64}
+TYPES = {VALUES: np.dtype(float), COLUMNS: np.dtype(np.int32), ROWS: np.dtype(np.int64)}
 MUCH_SPACE = 1e9  # bytes of staged rows that are announced
-MAPPED = 1024  # rows read from one mapping; the pages around them are mapped with them
+ROW_SIZE = 4  # where the values of a row begin and end, and two ranks
 
 
 @dataclass
@@ -259,8 +259,8 @@ def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns
 class Staging:
     """Features and ranks of rows in a folder, written once and then read by row number.
 
-    Of each row it has the values, where they end among those of all rows, and its two ranks; of a
-    sparse row also the columns of the values.
+    Of each row it has the values, where they begin and end among those of all rows, and its two
+    ranks; of a sparse row also the columns of the values.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class Staging:
     def n_rows(self) -> int:
         """Number of rows on disk."""
         path = self.folder / ROWS
-        return path.stat().st_size // (3 * np.dtype(TYPES[ROWS]).itemsize) if path.exists() else 0
+        return path.stat().st_size // (ROW_SIZE * TYPES[ROWS].itemsize) if path.exists() else 0
 
     def write(self, batches: Iterable[tuple[Any, Ranks, Ranks, float | None]]) -> None:
         """Write all rows, given as features, lower and upper ranks, and the share that is read.
@@ -296,10 +296,11 @@ class Staging:
             files = {n: stack.enter_context(open(self.folder / n, "wb")) for n in TYPES}
             for X, lower, upper, share in batches:
                 if self.dense:
-                    values, columns, ends = X, np.empty(0), X.shape[1] * np.arange(1, len(X) + 1)
+                    values, columns, starts = X, np.empty(0), X.shape[1] * np.arange(len(X) + 1)
                 else:
-                    values, columns, ends = X.data, X.indices, X.indptr[1:]
-                rows = np.column_stack([ends + n_values, lower, upper])
+                    values, columns, starts = X.data, X.indices, X.indptr
+                starts = starts.astype(np.int64) + n_values
+                rows = np.column_stack([starts[:-1], starts[1:], lower, upper])
                 n_values += values.size
                 is_first = not written
                 for name, part in zip(TYPES, (values, columns, rows), strict=True):
@@ -322,24 +323,25 @@ class Staging:
 
     def take(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
         """Features, lower and upper ranks of some rows."""
-        # mapped for few rows: the system counts what stays mapped as memory of this process
-        parts = [self._mapped(rows[i : i + MAPPED]) for i in range(0, rows.size, MAPPED)]
-        X, lower, upper = zip(*parts, strict=True)
-        return stack_rows(list(X)), np.concatenate(lower), np.concatenate(upper)
-
-    def _mapped(self, rows: NDArray[np.int64]) -> tuple[Any, Ranks, Ranks]:
-        files = (VALUES, ROWS) if self.dense else TYPES
-        maps = {name: np.memmap(self.folder / name, TYPES[name], "r") for name in files}
-        about = maps[ROWS].reshape(-1, 3)
-        last, lower, upper = np.ascontiguousarray(about[rows].T)
+        # read, not mapped: what the system maps around a row counts as memory of this process
+        first = ROW_SIZE * rows
+        numbers = self._read(ROWS, first, first + ROW_SIZE).reshape(-1, ROW_SIZE)
+        start, end, lower, upper = np.ascontiguousarray(numbers.T)
+        values = self._read(VALUES, start, end)
         if self.dense:
-            return maps[VALUES].reshape(-1, self.n_features)[rows], lower, upper
-        first = np.where(rows > 0, about[rows - 1, 0], 0)
-        starts = np.concatenate([[0], np.cumsum(last - first)])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], last - first)
-        shape = (rows.size, self.n_features)
-        cells = maps[VALUES][places], maps[COLUMNS][places], starts
-        return scipy.sparse.csr_array(cells, shape=shape), lower, upper
+            return values.reshape(-1, self.n_features), lower, upper
+        starts = np.concatenate([[0], np.cumsum(end - start)])
+        cells = values, self._read(COLUMNS, start, end), starts
+        return scipy.sparse.csr_array(cells, shape=(rows.size, self.n_features)), lower, upper
+
+    def _read(self, name: str, start: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of one of the files, from each start to its end."""
+        size, parts = TYPES[name].itemsize, []
+        with open(self.folder / name, "rb", buffering=0) as file:
+            for first, last in zip(start.tolist(), end.tolist(), strict=True):
+                file.seek(first * size)
+                parts.append(file.read((last - first) * size))
+        return np.frombuffer(bytearray().join(parts), TYPES[name])
 
     def remove(self) -> None:
         """Delete the folder of the rows."""
