@@ -236,7 +236,8 @@ def learn_stream(
 
     The rule is "PA", "PA-I", "PA-II", "PRank", "perceptron", "MC-PA", "MC-PA-I" or "MC-PA-II". To
     average is to predict with the mean of the iterates after each row, all of which are stored.
-    A sample weight is a factor of C (of the step, which is 1, of the baselines); 0 skips the row.
+    A sample weight is a factor of C (of the step, which is 1, of the baselines); 0 skips the row,
+    as a label of all grades does.
     """
     X, base = np.asarray(X, float), C if "PA" in rule else 1.0
     strengths = np.full(len(X), base) if sample_weight is None else base * np.asarray(sample_weight)
@@ -260,7 +261,7 @@ def learn_thresholds(
     for t, row in enumerate(rows):
         guide = mean(history) if average and history else (w, theta)
         predicted[t] = rank(guide[1], guide[0] @ row)
-        if strengths[t] == 0:
+        if strengths[t] == 0 or (lower[t] == 1 and upper[t] == n_classes):
             continue
         label = lower[t], upper[t], strengths[t]
         pull, new = threshold_step(rule, solver, theta, w @ row, norms[t], *label)

@@ -30,7 +30,8 @@ def test_a_walk_is_the_plain_numpy_stream(name, weighted):
     np.testing.assert_allclose(learner.thresholds, expected.thresholds, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(predicted, expected.predicted)
     assert learner.n_updates == expected.n_updates
-    assert learner.n_trials == (np.count_nonzero(weight) if weighted else 300)
+    is_open = (rows[1] == 1) & (rows[2] == 5)
+    assert learner.n_trials == np.count_nonzero(~is_open & (weight > 0 if weighted else True))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -43,6 +44,8 @@ def test_a_learner_that_averages_predicts_by_the_mean_of_its_iterates(variant, b
         rank = learner.learn_one(x, low, high)
         weights, thresholds = naive.mean(iterates) if iterates else (np.zeros(3), np.zeros(4))
         assert rank == naive.rank(thresholds, weights @ x)
+        if (low, high) == (1, 5):
+            continue
         iterates.append((learner.model.weights.copy(), learner.model.edges[1:-1].copy()))
     weights, thresholds = naive.mean(iterates)
     np.testing.assert_allclose(learner.weights, weights, rtol=1e-9, atol=1e-12)

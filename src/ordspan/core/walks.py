@@ -135,7 +135,8 @@ def learn_one(state, values, columns, lower, upper):
     is_label = low == lower and high == upper and 1 <= low <= high < model.edges.size
     if not (is_label and row_fits(values, columns, row_width(state))):
         return BAD_ROW
-    return learn_row(model, scratch_for(model), model.C, values, columns, low, high, True)[0]
+    C = 0.0 if low == 1 and high == model.edges.size - 1 else model.C  # an open label says nothing
+    return learn_row(model, scratch_for(model), C, values, columns, low, high, True)[0]
 
 
 def predict_one(state, values, columns):

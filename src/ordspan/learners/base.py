@@ -530,6 +530,10 @@ class Learner(Locked):
         """
         predict = predict or scores_before.size > 0
         predicted = np.empty(rows.lower.size if predict else 0, dtype=np.int64)
+        is_open = (rows.lower == 1) & (rows.upper == self.n_classes)
+        if is_open.any():  # says nothing, and must not count as a trial of an average
+            weight = rows.weight if rows.weight.size else 1.0
+            rows = rows._replace(weight=np.where(is_open, 0.0, weight))
         bad = self._walk(rows, order, predicted, scores_before)
         if bad >= 0:
             raise door.RowValueError(self._refusal(rows, bad, feature_names))
