@@ -357,9 +357,6 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
             f"table, or a list of dicts,{needed}".rstrip(",")
         )
     there = list(getattr(table, "column_names", table.columns))
-    if len(set(there)) < len(there):
-        twice = next(name for name in there if there.count(name) > 1)
-        raise ValueError(f"the table has several columns named {twice!r}; rename them")
     names = there if columns is None else list(columns)
     check_columns("the table", there, names, ", which the model needs")
     try:

@@ -3,6 +3,7 @@
 import codecs
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -189,6 +190,8 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     return READERS[name](path, options, pipe)
 
 
+    Two columns of one name are refused too.
+
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:
     """Raise if a file lacks a wanted column; all such columns are named, and what is meant.
 
@@ -198,8 +201,10 @@ def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: s
     ordspan.tables.rows.FileError: a.csv: no column 'incme'; the columns are age, income; did you \
 mean 'income'?
     """
-    there = list(there)
-    missing = [name for name in wanted if name not in there]
+    counts = Counter(there)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise FileError(f"{path}: more than one column is named {twice[0]!r}; rename one of them")
+    there, missing = list(counts), [name for name in wanted if name not in counts]
     if not missing:
         return
     close = next(filter(None, (closest(name, there) for name in missing)), "")

@@ -17,7 +17,7 @@ from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
-from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
+from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, check_columns, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.tables.svmlight import NO_QUERY, SparseRows, read_rows
@@ -65,6 +65,7 @@ class Table:
     no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
+        check_columns(self.path, self.names, ())
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
