@@ -45,8 +45,8 @@ csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB 
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
-Parsed = tuple[Any, pl.DataFrame, Faults, int, float]
-"""A block of text as sparse features, if it has any, columns and faults; its place and share."""
+Parsed = tuple[Any, pl.DataFrame, Faults]
+"""Lines of text as sparse features, if they have any, columns, and the faults of bad rows."""
 
 
 class Table:
@@ -147,7 +147,7 @@ class TextTable(Table):
 
     def _good_rows(self, content: bytes) -> pl.DataFrame:
         """The rows that can be read; the fault of the first row is kept."""
-        table, faults = self._read_text(content, None)
+        _, table, faults = self._read_text(content, None)
         if 0 in faults:
             self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
         return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
@@ -160,13 +160,13 @@ class TextTable(Table):
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
         # rows of a pipe are read as they arrive
         parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
-        for X, table, faults, byte, share in parsed:
+        for (X, table, faults), byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: texts.Block, types: Types) -> Parsed:
+    def _parse(self, block: texts.Block, types: Types) -> tuple[Parsed, int, float]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
@@ -175,21 +175,19 @@ class TextTable(Table):
         as_text = types if self.decimal == "," else self._as_text
         try:
             wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
-            return None, *self._read(content, wanted), byte, share
+            return self._read(content, wanted), byte, share
         except PolarsError:
-            table, faults = self._read_text(content, list(types))
+            rows = _, table, _ = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return None, table, faults, byte, share
+        return rows, byte, share
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
+    def _read(self, content: bytes, types: Types) -> Parsed:
+        """The rows by Polars, which raises if a cell is not of its type."""
         raise NotImplementedError
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
-        """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
+        """Columns as text; None: all, as Polars finds them."""
         raise NotImplementedError
 
 
@@ -232,16 +230,16 @@ class CsvTable(TextTable):
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return names
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+    def _read(self, content: bytes, types: Types) -> Parsed:
         if b'"' in content and content.count(b'"') % 2:  # a count takes longer than a search
             raise ComputeError("a quote is not closed, or stands inside a cell")
         content = content.lstrip(b"\r\n")
-        table, faults = self._by_polars(content, types)
-        if table.to_series(0).null_count() and BLANK_LINE.search(content):
+        rows = _, table, _ = self._by_polars(content, types)
+        if table.to_series(0).null_count() and re.search(rb"\n\r?\n", content):
             raise ComputeError("a blank line would be a row")
-        return table, faults
+        return rows
 
-    def _by_polars(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+    def _by_polars(self, content: bytes, types: Types) -> Parsed:
         """The rows, and the faults of those with a cell in one column more than the header has."""
         place, n = {name: number for number, name in enumerate(self.names)}, len(self.names)
         table = pl.read_csv(
@@ -263,9 +261,7 @@ class CsvTable(TextTable):
             for row in cells.is_not_null().arg_true()
         }
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
         types = dict.fromkeys(wanted or self.names, TEXT)
         try:
             return self._read(content, types)
@@ -273,6 +269,7 @@ class CsvTable(TextTable):
             return self._by_polars(self._rewritten(content), types)
 
     def _rewritten(self, content: bytes) -> bytes:
+        return None, table, faults
         """The rows as Python's csv module reads them, without blank lines and misplaced quotes."""
         lines, rows = io.StringIO(content.decode(errors="replace"), newline=""), io.StringIO()
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
@@ -314,21 +311,19 @@ class JsonTable(TextTable):
         head = texts.first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
-        return self._read_text(head, None)[0].columns
+        return self._read_text(head, None)[1].columns
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        return pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
+    def _read(self, content: bytes, types: Types) -> Parsed:
+        return None, pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
         content = nan_as_null(content)
         deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
         if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
             asked = dict.fromkeys(self.words, TEXT)
             with suppress(PolarsError):
                 table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
-                return table, {}
+                return None, table, {}
         # line by line, to say what is wrong with one; a row of nulls keeps its place
         lines, names, faults = list[str](), dict[str, None](), Faults()
         for line in filter(str.strip, content.decode(errors="replace").split("\n")):
@@ -368,14 +363,13 @@ class SvmlightTable(TextTable):
         pieces, _ = self._text().sample(size)
         return (rows for rows in texts.parallel_map(self._read_rows, iter(pieces)) if rows[1].size)
 
-    def _parse(self, block: texts.Block, types: Types) -> Parsed:
-        content, byte, share = block
+    def _read(self, content: bytes, types: Types) -> Parsed:
         X, grades, queries, faults = self._read_rows(content)
         # whole numbers without a decimal point
         columns = {LABEL: pl.Series(grades).cast(TEXT).str.strip_suffix(".0")}
         if (queries != NO_QUERY).any():
             columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
-        return X, pl.DataFrame(columns), faults, byte, share
+        return X, pl.DataFrame(columns), faults
 
 
 class WholeTable(Table):
