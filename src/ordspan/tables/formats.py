@@ -481,13 +481,6 @@ class ParquetTable(Table):
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self._sizes, self.schema = self._look()
         self.n_rows = sum(self._sizes)
-        if self.n_rows == 0:
-            raise FileError(f"{self.path}: the file has columns but no rows")
-        name, count = Counter(self.schema.names).most_common(1)[0]
-        if count > 1:
-            raise FileError(
-                f"{self.path}: more than one column is named {name!r}; rename one of them"
-            )
         return list(self.schema.names)
 
     def _look(self) -> tuple[list[int], Any]:
@@ -521,15 +514,16 @@ class ParquetTable(Table):
         from pyarrow import types as t
 
         no_cells = (t.is_nested, t.is_interval, t.is_binary, t.is_large_binary)
-        names = [f.name for f in self.schema if not any(kind(f.type) for kind in no_cells)]
+        fields = [f for f in self.schema if not any(kind(f.type) for kind in no_cells)]
+        names = [f.name for f in fields]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
-        ordered = [f.name for f in self.schema if getattr(f.type, "ordered", False)]
+        ordered = [f.name for f in fields if getattr(f.type, "ordered", False)]
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         # the first rows of each group, or of each batch if there is only one
         first = self.n_rows if whole else -(-most // 2 // len(groups))
-        kept = []
+        kept = [self._frame(pa.schema(fields).empty_table())]
         with self._damage_reported():
             for group in groups:
                 pieces = self._batches(names, [group])
@@ -540,8 +534,6 @@ class ParquetTable(Table):
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
             pa.default_memory_pool().release_unused()  # the decoded pages of every column
-            if not kept:
-                raise OSError("its rows are missing")
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
