@@ -208,13 +208,8 @@ class RowReader:
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         # rows of a pipe cannot be read again, so those before a bad one come first
         if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):
-            before = batch.only(slice(min(faults)))
-            after = after._replace(row=int(before.rows[-1]))
-            yield from self._labelled(replace(before, after=after))
-        yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
-
-    def _labelled(self, batch: Batch) -> Iterator[Batch]:
-        """The rows with a label; those without one are counted."""
+            yield from self._batch(reader, block, begin, begin + min(faults))
+        batch = self.bad.take_from(batch, faults, self.encoder.state[MEAN])
         if batch.lower is not None:
             known = batch.lower != NO_LABEL
             self.unlabelled += int((~known).sum())
