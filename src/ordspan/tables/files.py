@@ -21,7 +21,6 @@ from ordspan.wording import check_choice, closest, hint
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
-SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 FORMAT_OF = {ending: name for name, endings in FORMATS.items() for ending in endings}
 
@@ -66,11 +65,10 @@ class FileOptions:
 
     def __post_init__(self) -> None:
         codes = [self.na] if isinstance(self.na, str | int | float) else self.na
-        object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
+        delimiter = "\t" if self.delimiter == r"\t" else self.delimiter
+        vars(self).update(na=tuple(map(number_as_text, codes)), delimiter=delimiter)
         check_choice("format", self.format or "csv", FORMATS)
         check_choice("decimal sign", self.decimal or ".", (".", ","))
-        if self.delimiter == r"\t":
-            object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and not re.fullmatch(r"[\0-\x7f]", self.delimiter):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         try:
@@ -160,9 +158,8 @@ def is_utf8(path: str) -> bool:
     """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
     with suppress(OSError, UnicodeDecodeError), open(path, "rb") as file:
         head = file.read(LONGEST_HEADER)
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return True
-        return not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
+        marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return marked or not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
     return False
 
 
@@ -190,10 +187,10 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     return READERS[name](path, options, pipe)
 
 
-    Two columns of one name are refused too.
-
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:
     """Raise if a file lacks a wanted column; all such columns are named, and what is meant.
+
+    Two columns of one name are refused too.
 
     >>> check_columns("a.csv", ["age", "income"], ["incme"])
     Traceback (most recent call last):
@@ -211,7 +208,7 @@ mean 'income'?
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
         end = f"; if a title stands above the names of the columns, give {HEADER_ROW}; if fields "
-        end += f"are separated by spaces, {SPACES}"
+        end += "are separated by spaces, " + hint("delimiter=' '", "--delimiter ' '")
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

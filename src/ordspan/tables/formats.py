@@ -28,10 +28,6 @@ SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
-BLANK_LINE = re.compile(rb"\n\r?\n")
-"""A line that is empty, perhaps within quotes, below another one."""
-ANSWERS = ("", "Response", "Open-Ended Response")
-"""What SurveyMonkey writes below a question that has one column."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
@@ -84,8 +80,8 @@ class Table:
         """
         names = [(name or "").strip() for name in header]
         alone = [name and after for name, after in zip(names, [*names[1:], "end"], strict=True)]
-        cells = [cell or "" for cell, one in zip(below, alone, strict=False) if one]
-        if any(cells) and all(cell in ANSWERS for cell in cells):
+        cells = [str(cell or "") for cell, one in zip(below, alone, strict=False) if one]
+        if any(cells) and {*cells} <= {"", "Response", "Open-Ended Response"}:
             self.n_headers = 1
             self.notes.append("row 1 is a second line of the header, so it is left out")
         called = [name or f"column {place}" for place, name in enumerate(names, 1)]
@@ -120,8 +116,7 @@ class TextTable(Table):
 
         They have the types that Polars finds; in CSV all are text.
         """
-        n_lines = INFER_ROWS if self.patient else 1
-        pieces, whole = self._text().sample(size, n_lines)
+        pieces, whole = self._text().sample(size, INFER_ROWS if self.patient else 1)
         try:
             for piece in pieces:
                 piece.decode()
