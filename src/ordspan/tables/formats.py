@@ -46,33 +46,47 @@ Parsed = tuple[Any, pl.DataFrame, Faults]
 
 
 class Table:
-    """One file with named columns; this one has none.
+    """One file with named columns; this one is held whole, as libraries read some formats.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
     it is read. ``sample`` reads about so many bytes of good rows spread over the file, and says
     whether these are all; ``blocks`` reads columns from the block of a position on.
     """
 
-    sparse = False
+    cells: pl.DataFrame
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     typed = True  # whether text in it is text, and not perhaps a number
     fault = ""  # of the first row, told if a sample has no good one
-    no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
-        check_columns(self.path, self.names, ())
 
     def __init__(self, path: str, options: FileOptions, pipe: Any = None) -> None:
         self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
         self.notes: list[str] = []
         self.names = self._open()
+        check_columns(self.path, self.names, ())
 
     def _open(self) -> list[str]:
         """Open the file; the names of its columns."""
         return []
 
-    def _distinct(self, header: Sequence[str | None], below: Sequence[str | None]) -> list[str]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows."""
+        return self.cells, True
+
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+        """All rows, as one batch."""
+        rows = np.arange(self.cells.height) + 1 + self.n_headers
+        yield Batch(None, self.cells.select(list(types)), rows, self.path, 1.0, at)
+
+    def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
+        """Keep the rows, under distinct names."""
+        cells.columns = self._distinct(names, next(cells.iter_rows(), ()))
+        self.cells = cells[self.n_headers :]
+        return cells.columns
+
+    def _distinct(self, header: Sequence[str | None], below: Sequence[Any]) -> list[str]:
         """Names of a header: by place if empty, and numbered if several are the same.
 
         A row ``below`` that goes on with the header, as SurveyMonkey writes it, is no data: an
@@ -251,10 +265,11 @@ class CsvTable(TextTable):
         )
         cells = table.drop_in_place(MORE)
         title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
-        return table, {
+        faults = {
             row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
             for row in cells.is_not_null().arg_true()
         }
+        return None, table, faults
 
     def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
         types = dict.fromkeys(wanted or self.names, TEXT)
@@ -264,7 +279,6 @@ class CsvTable(TextTable):
             return self._by_polars(self._rewritten(content), types)
 
     def _rewritten(self, content: bytes) -> bytes:
-        return None, table, faults
         """The rows as Python's csv module reads them, without blank lines and misplaced quotes."""
         lines, rows = io.StringIO(content.decode(errors="replace"), newline=""), io.StringIO()
         reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
@@ -333,7 +347,7 @@ class JsonTable(TextTable):
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         self.typed = False
         with damage_reported(self.path, "a line is not JSON", PolarsError):
-            return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
+            return None, pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
 
 
 def nan_as_null(content: bytes) -> bytes:
@@ -345,8 +359,6 @@ def nan_as_null(content: bytes) -> bytes:
 
 class SvmlightTable(TextTable):
     """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
-
-    sparse = True
 
     def _open(self) -> list[str]:
         first, n_features = int(not self._options.zero_based), self._options.n_features
@@ -367,29 +379,7 @@ class SvmlightTable(TextTable):
         return X, pl.DataFrame(columns), faults
 
 
-class WholeTable(Table):
-    """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
-
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """All rows."""
-        return self._cells, True
-
-    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
-        """All rows, as one batch."""
-        rows = np.arange(self._cells.height) + 1 + self.n_headers
-        yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
-
-    def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
-        """Keep the rows, under distinct names."""
-        if cells.is_empty():
-            raise FileError(f"{self.path}: there is no row below the header")
-        below = [cell if cell is None else str(cell) for cell in cells.row(0)]
-        cells.columns = self._distinct(names, below)
-        self._cells = cells[self.n_headers :]
-        return cells.columns
-
-
-class ExcelTable(WholeTable):
+class ExcelTable(Table):
     """A sheet of an Excel workbook; cells are read as text."""
 
     typed = False
@@ -429,7 +419,7 @@ class ExcelTable(WholeTable):
         return found
 
 
-class SurveyTable(WholeTable):
+class SurveyTable(Table):
     """A file of SPSS or Stata: value labels are words in the order of their codes."""
 
     def _open(self) -> list[str]:
