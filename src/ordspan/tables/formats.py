@@ -145,21 +145,17 @@ class TextTable(Table):
         if self.quoted and not whole:  # a piece may begin within quotes
             pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
         try:
-            table = self._good_rows(b"".join(pieces))
+            _, table, faults = self._read_text(b"".join(pieces), None)
         except FileError:
             if whole:
                 raise
-            table = self._good_rows(pieces[0])
+            _, table, faults = self._read_text(pieces[0], None)
+        if 0 in faults:
+            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
+        table = table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
         self.names = table.columns  # a first line of JSON may lack some
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
-
-    def _good_rows(self, content: bytes) -> pl.DataFrame:
-        """The rows that can be read; the fault of the first row is kept."""
-        _, table, faults = self._read_text(content, None)
-        if 0 in faults:
-            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
-        return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
