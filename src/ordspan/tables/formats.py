@@ -182,10 +182,10 @@ class TextTable(Table):
             wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
             return self._read(content, wanted), byte, share
         except PolarsError:
-            rows = _, table, _ = self._read_text(content, list(types))
+            X, table, faults = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return rows, byte, share
+        return (X, table, faults), byte, share
 
     def _read(self, content: bytes, types: Types) -> Parsed:
         """The rows by Polars, which raises if a cell is not of its type."""
@@ -239,10 +239,10 @@ class CsvTable(TextTable):
         if b'"' in content and content.count(b'"') % 2:  # a count takes longer than a search
             raise ComputeError("a quote is not closed, or stands inside a cell")
         content = content.lstrip(b"\r\n")
-        rows = _, table, _ = self._by_polars(content, types)
+        X, table, faults = self._by_polars(content, types)
         if table.to_series(0).null_count() and re.search(rb"\n\r?\n", content):
             raise ComputeError("a blank line would be a row")
-        return rows
+        return X, table, faults
 
     def _by_polars(self, content: bytes, types: Types) -> Parsed:
         """The rows, and the faults of those with a cell in one column more than the header has."""
@@ -572,8 +572,7 @@ def _open_arrow(source: Any, columns: list[int] | None = None) -> tuple[Any, Ite
     """The schema and the record batches of a file, or of a stream."""
     from pyarrow import ipc
 
-    source.seek(0)
-    is_file = source.read(6) == b"ARROW1"
+    is_file = source.read_at(6, 0) == b"ARROW1"
     source.seek(0)
     options = ipc.IpcReadOptions(included_fields=columns)
     reader = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)
