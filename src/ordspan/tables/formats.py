@@ -504,7 +504,7 @@ class ParquetTable(Table):
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         # the first rows of each group, or of each batch if there is only one
         first = self.n_rows if whole else -(-most // 2 // len(groups))
-        kept = [self._frame(pa.schema(fields).empty_table())]
+        kept: list[pl.DataFrame] = []
         with self._damage_reported():
             for group in groups:
                 pieces = self._batches(names, [group])
@@ -515,6 +515,7 @@ class ParquetTable(Table):
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
             pa.default_memory_pool().release_unused()  # the decoded pages of every column
+        kept = kept or [self._frame(pa.schema(fields).empty_table())]  # which imports pandas
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
