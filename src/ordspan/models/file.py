@@ -403,7 +403,7 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     if parameters["estimator"] == FrozenEstimator.__name__:
         ranker = FrozenEstimator(ranker)
-    parameters["estimator"] = parameters["estimator"] and clone(ranker)
+    parameters["estimator"] = None if parameters["estimator"] is None else clone(ranker)
     calibration = Calibration.from_state(tensors["calibration"], classes.size)
     return CalibratedOrdinal(**parameters).from_parts(ranker, calibration)
 
