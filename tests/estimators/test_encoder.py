@@ -70,7 +70,7 @@ def test_a_word_among_numbers_is_named_by_its_row():
     bad.loc[3, "size"] = "large"
     with pytest.raises(ValueError, match=r"row 3: column 'size' holds 'large', not a number"):
         encoder.transform(bad)
-    with pytest.raises(ValueError, match="several columns named 'a'"):
+    with pytest.raises(ValueError, match="more than one column is named 'a'"):
         TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(TypeError, match=r"ndarray has no named columns.* or a list of dicts$"):
         TableEncoder().fit(np.eye(3))

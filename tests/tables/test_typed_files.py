@@ -139,3 +139,16 @@ def test_rows_with_long_words_are_read_few_at_a_time(tmp_path):
     batches = stream(tmp_path / "a.parquet", features=["a"], keep=["w"])
     sizes = [batch.kept.estimated_size() for batch in batches]
     assert max(sizes) < 20e6 < sum(sizes)
+
+
+@pytest.mark.parametrize(
+    ("ending", "write"),
+    [("parquet", parquet.write_table), ("arrow", lambda table, path: write_arrow(path, table))],
+)
+def test_a_file_without_rows_adds_none_and_is_refused_alone(tmp_path, ending, write):
+    for name, table in (("a", WORDS[:0]), ("b", WORDS)):
+        write(table, tmp_path / f"{name}.{ending}")
+    batches = list(stream(tmp_path, features=["a", "w"]))
+    assert sum(map(len, batches)) == len(WORDS)
+    with pytest.raises(ValueError, match=rf"a\.{ending}: there is a header but no rows"):
+        stream(tmp_path / f"a.{ending}")

@@ -95,14 +95,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         from ordspan.tables.files import FileOptions
         from ordspan.tables.formats import Table
-        from ordspan.tables.profile import ColumnChoice, Profile, plan_columns
+        from ordspan.tables.profile import ColumnChoice, Profile
 
         table = as_frame(X)
         choice = ColumnChoice.of(self.get_params())
         file = Table("the table", FileOptions())
-        file.names = table.columns
-        profile = Profile([(file, table)], whole=True)
-        self.encoder_, self.left_out_ = plan_columns(profile, [], choice)
+        file.names, file.cells = table.columns, table
+        profile = Profile([file])
+        self.encoder_, self.left_out_ = profile.plan([], choice)
         profile.refuse_problems()
         self.feature_names_in_ = np.array(table.columns, dtype=object)
         self.n_features_in_ = len(table.columns)

@@ -302,24 +302,18 @@ def stored(parameters: Mapping[str, Any]) -> dict[str, Any]:
         content = value
         if isinstance(value, dict):
             content = {"dtype": None, "values": [one for pair in value.items() for one in pair]}
+        elif getattr(value, "ndim", 0):
+            array = np.asarray(value)
+            content = {"dtype": array.dtype.str, "values": array.tolist()}
         try:
-            plain = msgspec.to_builtins(content, enc_hook=_plain)
+            plain = msgspec.to_builtins(content, enc_hook=np.generic.item)
             values[name] = msgspec.convert(plain, Value)
-        except (ValueError, NotImplementedError):
+        except (ValueError, TypeError):
             raise TypeError(
                 f"cannot save {name}={value!r}; use plain numbers, strings or lists (for "
                 "random_state, an int)"
             ) from None
     return values
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if not hasattr(value, "__array__"):
-        raise NotImplementedError
-    array = np.asarray(value)
-    return {"dtype": array.dtype.str, "values": array.tolist()}
 
 
 def restored(value: Value) -> Any:
@@ -409,7 +403,7 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
         parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     if parameters["estimator"] == FrozenEstimator.__name__:
         ranker = FrozenEstimator(ranker)
-    parameters["estimator"] = parameters["estimator"] and clone(ranker)
+    parameters["estimator"] = None if parameters["estimator"] is None else clone(ranker)
     calibration = Calibration.from_state(tensors["calibration"], classes.size)
     return CalibratedOrdinal(**parameters).from_parts(ranker, calibration)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ordspan.catalog import ESTIMATORS, SVM
 from ordspan.core.measures import distance
 from ordspan.core.scaling import COUNT, MEAN, SPREAD
+from ordspan.core.state import Floats
 from ordspan.labels.text import LabelReader
 from ordspan.learners import Calibration, Learner
 from ordspan.learners.rows import RowValueError
@@ -102,7 +103,7 @@ class TableModel:
         """Weights by feature name, such as ``job = retired``; not for kernels."""
         return dict(zip(self.recipe.feature_names(), self.estimator.coef_.tolist(), strict=True))
 
-    def centre_and_factor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def centre_and_factor(self) -> tuple[Floats, Floats] | None:
         """Numbers become (value - centre) * factor; None if they are not standardised.
 
         The factor is 1 / standard deviation (sparse rows: 1 / root mean square of the values
@@ -115,11 +116,11 @@ class TableModel:
         return mean, np.sqrt(factor)
 
     @property
-    def thresholds(self) -> NDArray[np.float64]:
+    def thresholds(self) -> Floats:
         """The scores where the predicted grade changes, (K - 1,)."""
         return self.calibration.medians
 
-    def latent(self, table: Any) -> NDArray[np.float64]:
+    def latent(self, table: Any) -> Floats:
         """Score of every row of a table, on the scale of the thresholds.
 
         Parameters
@@ -149,7 +150,7 @@ class TableModel:
         """
         return self.classes_[self.calibration.predict(self.latent(table)) - 1]
 
-    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+    def predict_proba(self, table: Any) -> Floats:
         """Probability of every grade for every row of a table.
 
         Parameters
@@ -242,8 +243,7 @@ class TableModel:
             raise ValueError("a matrix has no label column; give the labels as y")
         from ordspan.tables.numbers import without_codes
 
-        cells = as_frame(table, self.columns.names())
-        cells = without_codes(cells, self.options.na)
+        cells = without_codes(as_frame(table, self.columns.names()), self.options.na)
         lower, upper, faults = self.columns.read(LabelReader(self.classes_), cells)
         unlabelled = np.flatnonzero(lower == NO_LABEL).tolist()
         if faults := dict.fromkeys(unlabelled, "there is no label") | faults:
@@ -259,9 +259,7 @@ class TableModel:
         return self.encoder.features(X, words)
 
 
-def scored(
-    model: TableModel, batches: Iterator[Batch]
-) -> Iterator[tuple[Batch, NDArray[np.float64]]]:
+def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
     """Rows of files and their scores, batch by batch."""
     for batch in filter(len, batches):
         try:

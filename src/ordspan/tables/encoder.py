@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 DEFAULT_HASH_BITS = 12
 MAX_HASH_BITS = 24
 MAX_DENSE = 256  # rows with text and more features than this are sparse
-MISSING = ("mean", "error")
 MAX_UNSEEN = 1000
 SENTENCE_BITS = 16
 MAX_TERMS = 2000  # words and pairs whose weights have names
@@ -84,7 +83,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if not 1 <= self.hash_bits <= MAX_HASH_BITS:
             raise ValueError(f"hash_bits must be in 1..{MAX_HASH_BITS}, got {self.hash_bits}")
-        check_choice("missing", self.missing, MISSING)
+        check_choice("missing", self.missing, ("mean", "error"))
         for names, known in ((self.columns, self.columns), (self.missing_indicators, self.numbers)):
             if len(set(names)) < len(names) or not set(names) <= set(known):
                 raise ValueError(f"a recipe must name each column once, got {', '.join(names)}")
@@ -357,9 +356,6 @@ def as_frame(table: Any, columns: Sequence[str] | None = None) -> pl.DataFrame:
             f"table, or a list of dicts,{needed}".rstrip(",")
         )
     there = list(getattr(table, "column_names", table.columns))
-    if len(set(there)) < len(there):
-        twice = next(name for name in there if there.count(name) > 1)
-        raise ValueError(f"the table has several columns named {twice!r}; rename them")
     names = there if columns is None else list(columns)
     check_columns("the table", there, names, ", which the model needs")
     try:

@@ -3,6 +3,7 @@
 import codecs
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,6 @@ from ordspan.wording import check_choice, closest, hint
 SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
-SPACES = hint("delimiter=' '", "--delimiter ' '")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
 FORMAT_OF = {ending: name for name, endings in FORMATS.items() for ending in endings}
 
@@ -65,11 +65,10 @@ class FileOptions:
 
     def __post_init__(self) -> None:
         codes = [self.na] if isinstance(self.na, str | int | float) else self.na
-        object.__setattr__(self, "na", tuple(map(number_as_text, codes)))
+        delimiter = "\t" if self.delimiter == r"\t" else self.delimiter
+        vars(self).update(na=tuple(map(number_as_text, codes)), delimiter=delimiter)
         check_choice("format", self.format or "csv", FORMATS)
         check_choice("decimal sign", self.decimal or ".", (".", ","))
-        if self.delimiter == r"\t":
-            object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and not re.fullmatch(r"[\0-\x7f]", self.delimiter):
             raise ValueError(f"the delimiter must be one ASCII character, got {self.delimiter!r}")
         try:
@@ -159,9 +158,8 @@ def is_utf8(path: str) -> bool:
     """Whether a file begins with letters in UTF-8 that are not ASCII, or marked as UTF-16."""
     with suppress(OSError, UnicodeDecodeError), open(path, "rb") as file:
         head = file.read(LONGEST_HEADER)
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return True
-        return not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
+        marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return marked or not codecs.getincrementaldecoder("utf-8")().decode(head).isascii()
     return False
 
 
@@ -192,21 +190,25 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:
     """Raise if a file lacks a wanted column; all such columns are named, and what is meant.
 
+    Two columns of one name are refused too.
+
     >>> check_columns("a.csv", ["age", "income"], ["incme"])
     Traceback (most recent call last):
     ...
     ordspan.tables.rows.FileError: a.csv: no column 'incme'; the columns are age, income; did you \
 mean 'income'?
     """
-    there = list(there)
-    missing = [name for name in wanted if name not in there]
+    counts = Counter(there)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise FileError(f"{path}: more than one column is named {twice[0]!r}; rename one of them")
+    there, missing = list(counts), [name for name in wanted if name not in counts]
     if not missing:
         return
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
     if len(there) == 1 and " " in there[0].strip():
         end = f"; if a title stands above the names of the columns, give {HEADER_ROW}; if fields "
-        end += f"are separated by spaces, {SPACES}"
+        end += "are separated by spaces, " + hint("delimiter=' '", "--delimiter ' '")
     columns = ", ".join(there[:20]) + ", ..." * (len(there) > 20)
     what = f"no column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"
     raise FileError(f"{path}: {what}{why}; the columns are {columns}{end}")

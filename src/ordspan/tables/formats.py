@@ -17,7 +17,7 @@ from polars.exceptions import ComputeError, PanicException, PolarsError
 
 from ordspan.labels.forms import is_number
 from ordspan.tables import text as texts
-from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, format_of
+from ordspan.tables.files import HEADER_ROW, UNSURE, FileOptions, check_columns, format_of
 from ordspan.tables.numbers import FLOAT, TEXT, find_decimal
 from ordspan.tables.rows import GROUP, LABEL, Batch, Cursor, Faults, FileError, damage_reported
 from ordspan.tables.svmlight import NO_QUERY, SparseRows, read_rows
@@ -28,10 +28,6 @@ SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
-BLANK_LINE = re.compile(rb"\n\r?\n")
-"""A line that is empty, perhaps within quotes, below another one."""
-ANSWERS = ("", "Response", "Open-Ended Response")
-"""What SurveyMonkey writes below a question that has one column."""
 BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
@@ -45,24 +41,23 @@ csv.field_size_limit(max(texts.LONGEST_LINE, csv.field_size_limit()))  # 128 kB 
 
 Types = Mapping[str, Any]
 """The columns to read: as numbers (FLOAT) where the file has plain ones, or as text (TEXT)."""
-Parsed = tuple[Any, pl.DataFrame, Faults, int, float]
-"""A block of text as sparse features, if it has any, columns and faults; its place and share."""
+Parsed = tuple[Any, pl.DataFrame, Faults]
+"""Lines of text as sparse features, if they have any, columns, and the faults of bad rows."""
 
 
 class Table:
-    """One file with named columns; this one has none.
+    """One file with named columns; this one is held whole, as libraries read some formats.
 
     Its ``names`` are those of the columns, ``decimal`` is its decimal sign, ``notes`` are about how
     it is read. ``sample`` reads about so many bytes of good rows spread over the file, and says
     whether these are all; ``blocks`` reads columns from the block of a position on.
     """
 
-    sparse = False
+    cells: pl.DataFrame
     decimal = "."
     words: Sequence[str] = ()  # columns that are words, whatever their type
     typed = True  # whether text in it is text, and not perhaps a number
     fault = ""  # of the first row, told if a sample has no good one
-    no_answers: Mapping[str, int] = {}  # cells of a sample that mean no answer, by column
     n_headers = 0  # rows that belong to the header
     orders: Mapping[str, list[Any]] = {}  # values from lowest to highest, by column
 
@@ -70,12 +65,28 @@ class Table:
         self.path, self._options, self._pipe, self.na = path, options, pipe, options.na
         self.notes: list[str] = []
         self.names = self._open()
+        check_columns(self.path, self.names, ())
 
     def _open(self) -> list[str]:
         """Open the file; the names of its columns."""
         return []
 
-    def _distinct(self, header: Sequence[str | None], below: Sequence[str | None]) -> list[str]:
+    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
+        """All rows."""
+        return self.cells, True
+
+    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
+        """All rows, as one batch."""
+        rows = np.arange(self.cells.height) + 1 + self.n_headers
+        yield Batch(None, self.cells.select(list(types)), rows, self.path, 1.0, at)
+
+    def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
+        """Keep the rows, under distinct names."""
+        cells.columns = self._distinct(names, next(cells.iter_rows(), ()))
+        self.cells = cells[self.n_headers :]
+        return cells.columns
+
+    def _distinct(self, header: Sequence[str | None], below: Sequence[Any]) -> list[str]:
         """Names of a header: by place if empty, and numbered if several are the same.
 
         A row ``below`` that goes on with the header, as SurveyMonkey writes it, is no data: an
@@ -83,8 +94,8 @@ class Table:
         """
         names = [(name or "").strip() for name in header]
         alone = [name and after for name, after in zip(names, [*names[1:], "end"], strict=True)]
-        cells = [cell or "" for cell, one in zip(below, alone, strict=False) if one]
-        if any(cells) and all(cell in ANSWERS for cell in cells):
+        cells = [str(cell or "") for cell, one in zip(below, alone, strict=False) if one]
+        if any(cells) and {*cells} <= {"", "Response", "Open-Ended Response"}:
             self.n_headers = 1
             self.notes.append("row 1 is a second line of the header, so it is left out")
         called = [name or f"column {place}" for place, name in enumerate(names, 1)]
@@ -119,8 +130,7 @@ class TextTable(Table):
 
         They have the types that Polars finds; in CSV all are text.
         """
-        n_lines = INFER_ROWS if self.patient else 1
-        pieces, whole = self._text().sample(size, n_lines)
+        pieces, whole = self._text().sample(size, INFER_ROWS if self.patient else 1)
         try:
             for piece in pieces:
                 piece.decode()
@@ -135,21 +145,17 @@ class TextTable(Table):
         if self.quoted and not whole:  # a piece may begin within quotes
             pieces[1:] = [piece for piece in pieces[1:] if piece.count(b'"') % 2 == 0]
         try:
-            table = self._good_rows(b"".join(pieces))
+            _, table, faults = self._read_text(b"".join(pieces), None)
         except FileError:
             if whole:
                 raise
-            table = self._good_rows(pieces[0])
+            _, table, faults = self._read_text(pieces[0], None)
+        if 0 in faults:
+            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
+        table = table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
         self.names = table.columns  # a first line of JSON may lack some
         self.decimal = self.decimal or find_decimal(self.path, table, self.delimiter)
         return table, whole
-
-    def _good_rows(self, content: bytes) -> pl.DataFrame:
-        """The rows that can be read; the fault of the first row is kept."""
-        table, faults = self._read_text(content, None)
-        if 0 in faults:
-            self.fault = f"{self.path}, row {1 + self.n_headers}: {faults[0]}"
-        return table.filter(~pl.int_range(pl.len()).is_in(list(faults)))
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
         """The rows from the block of a position on; blocks of a file are parsed in parallel."""
@@ -159,13 +165,13 @@ class TextTable(Table):
         before, parse = at.before or self.n_headers, partial(self._parse, types=types)
         # rows of a pipe are read as they arrive
         parsed = (map if self.path == texts.STDIN else texts.parallel_map)(parse, blocks)
-        for X, table, faults, byte, share in parsed:
+        for (X, table, faults), byte, share in parsed:
             rows = np.arange(before, before + table.height) + 1
             begin = at._replace(byte=byte, before=before)
             yield Batch(X, table, rows, self.path, share, begin, faults=faults)
             before += table.height
 
-    def _parse(self, block: texts.Block, types: Types) -> Parsed:
+    def _parse(self, block: texts.Block, types: Types) -> tuple[Parsed, int, float]:
         """The rows of a block: with the wanted types, or as text where Polars refuses them.
 
         The text itself is not returned, which would stay in memory.
@@ -174,21 +180,19 @@ class TextTable(Table):
         as_text = types if self.decimal == "," else self._as_text
         try:
             wanted = {name: TEXT if name in as_text else kind for name, kind in types.items()}
-            return None, *self._read(content, wanted), byte, share
+            return self._read(content, wanted), byte, share
         except PolarsError:
-            table, faults = self._read_text(content, list(types))
+            X, table, faults = self._read_text(content, list(types))
         numbers = table.select(n for n in types if types[n] == FLOAT).cast(FLOAT, strict=False)
         self._as_text |= {c.name for c in numbers if c.null_count() > table[c.name].null_count()}
-        return None, table, faults, byte, share
+        return (X, table, faults), byte, share
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        """The rows by Polars, which raises if a cell is not of its type; faults of bad rows."""
+    def _read(self, content: bytes, types: Types) -> Parsed:
+        """The rows by Polars, which raises if a cell is not of its type."""
         raise NotImplementedError
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
-        """Columns as text (None: all, as Polars finds them), and the faults of bad rows."""
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
+        """Columns as text; None: all, as Polars finds them."""
         raise NotImplementedError
 
 
@@ -231,16 +235,16 @@ class CsvTable(TextTable):
             self.notes.append(f"fields are separated by {self.delimiter!r}")
         return names
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+    def _read(self, content: bytes, types: Types) -> Parsed:
         if b'"' in content and content.count(b'"') % 2:  # a count takes longer than a search
             raise ComputeError("a quote is not closed, or stands inside a cell")
         content = content.lstrip(b"\r\n")
-        table, faults = self._by_polars(content, types)
-        if table.to_series(0).null_count() and BLANK_LINE.search(content):
+        X, table, faults = self._by_polars(content, types)
+        if table.to_series(0).null_count() and re.search(rb"\n\r?\n", content):
             raise ComputeError("a blank line would be a row")
-        return table, faults
+        return X, table, faults
 
-    def _by_polars(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
+    def _by_polars(self, content: bytes, types: Types) -> Parsed:
         """The rows, and the faults of those with a cell in one column more than the header has."""
         place, n = {name: number for number, name in enumerate(self.names)}, len(self.names)
         table = pl.read_csv(
@@ -257,14 +261,13 @@ class CsvTable(TextTable):
         )
         cells = table.drop_in_place(MORE)
         title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
-        return table, {
+        faults = {
             row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
             for row in cells.is_not_null().arg_true()
         }
+        return None, table, faults
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
         types = dict.fromkeys(wanted or self.names, TEXT)
         try:
             return self._read(content, types)
@@ -313,21 +316,19 @@ class JsonTable(TextTable):
         head = texts.first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
-        return self._read_text(head, None)[0].columns
+        return self._read_text(head, None)[1].columns
 
-    def _read(self, content: bytes, types: Types) -> tuple[pl.DataFrame, Faults]:
-        return pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
+    def _read(self, content: bytes, types: Types) -> Parsed:
+        return None, pl.read_ndjson(nan_as_null(content), schema=dict(types)), {}
 
-    def _read_text(
-        self, content: bytes, wanted: Sequence[str] | None
-    ) -> tuple[pl.DataFrame, Faults]:
+    def _read_text(self, content: bytes, wanted: Sequence[str] | None) -> Parsed:
         content = nan_as_null(content)
         deep = any(line.count(b"[") + line.count(b"{") > DEEPEST for line in content.splitlines())
         if wanted is None and not deep:  # Polars takes very long to find the type of a deep value
             asked = dict.fromkeys(self.words, TEXT)
             with suppress(PolarsError):
                 table = pl.read_ndjson(content, schema_overrides=asked, infer_schema_length=None)
-                return table, {}
+                return None, table, {}
         # line by line, to say what is wrong with one; a row of nulls keeps its place
         lines, names, faults = list[str](), dict[str, None](), Faults()
         for line in filter(str.strip, content.decode(errors="replace").split("\n")):
@@ -342,7 +343,7 @@ class JsonTable(TextTable):
             raise FileError(f"{self.path}, row 1: {faults.get(0, 'an object without values')}")
         self.typed = False
         with damage_reported(self.path, "a line is not JSON", PolarsError):
-            return pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
+            return None, pl.read_ndjson("\n".join(lines).encode(), schema=types), faults
 
 
 def nan_as_null(content: bytes) -> bytes:
@@ -355,8 +356,6 @@ def nan_as_null(content: bytes) -> bytes:
 class SvmlightTable(TextTable):
     """Sparse rows; the grade is the column ``label``, the query the column ``qid``."""
 
-    sparse = True
-
     def _open(self) -> list[str]:
         first, n_features = int(not self._options.zero_based), self._options.n_features
         self._read_rows = partial(read_rows, n_features=n_features, first=first)
@@ -367,39 +366,16 @@ class SvmlightTable(TextTable):
         pieces, _ = self._text().sample(size)
         return (rows for rows in texts.parallel_map(self._read_rows, iter(pieces)) if rows[1].size)
 
-    def _parse(self, block: texts.Block, types: Types) -> Parsed:
-        content, byte, share = block
+    def _read(self, content: bytes, types: Types) -> Parsed:
         X, grades, queries, faults = self._read_rows(content)
         # whole numbers without a decimal point
         columns = {LABEL: pl.Series(grades).cast(TEXT).str.strip_suffix(".0")}
         if (queries != NO_QUERY).any():
             columns[GROUP] = pl.Series(queries).replace(NO_QUERY, None)
-        return X, pl.DataFrame(columns), faults, byte, share
+        return X, pl.DataFrame(columns), faults
 
 
-class WholeTable(Table):
-    """A table that has to be read whole, as libraries read Excel, SPSS and Stata files."""
-
-    def sample(self, size: int) -> tuple[pl.DataFrame, bool]:
-        """All rows."""
-        return self._cells, True
-
-    def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
-        """All rows, as one batch."""
-        rows = np.arange(self._cells.height) + 1 + self.n_headers
-        yield Batch(None, self._cells.select(list(types)), rows, self.path, 1.0, at)
-
-    def _keep(self, cells: pl.DataFrame, names: Sequence[str | None]) -> list[str]:
-        """Keep the rows, under distinct names."""
-        if cells.is_empty():
-            raise FileError(f"{self.path}: there is no row below the header")
-        below = [cell if cell is None else str(cell) for cell in cells.row(0)]
-        cells.columns = self._distinct(names, below)
-        self._cells = cells[self.n_headers :]
-        return cells.columns
-
-
-class ExcelTable(WholeTable):
+class ExcelTable(Table):
     """A sheet of an Excel workbook; cells are read as text."""
 
     typed = False
@@ -439,7 +415,7 @@ class ExcelTable(WholeTable):
         return found
 
 
-class SurveyTable(WholeTable):
+class SurveyTable(Table):
     """A file of SPSS or Stata: value labels are words in the order of their codes."""
 
     def _open(self) -> list[str]:
@@ -486,13 +462,6 @@ class ParquetTable(Table):
         with self._damage_reported(f"not {self.kind}, or damaged or truncated"):
             self._sizes, self.schema = self._look()
         self.n_rows = sum(self._sizes)
-        if self.n_rows == 0:
-            raise FileError(f"{self.path}: the file has columns but no rows")
-        name, count = Counter(self.schema.names).most_common(1)[0]
-        if count > 1:
-            raise FileError(
-                f"{self.path}: more than one column is named {name!r}; rename one of them"
-            )
         return list(self.schema.names)
 
     def _look(self) -> tuple[list[int], Any]:
@@ -526,15 +495,16 @@ class ParquetTable(Table):
         from pyarrow import types as t
 
         no_cells = (t.is_nested, t.is_interval, t.is_binary, t.is_large_binary)
-        names = [f.name for f in self.schema if not any(kind(f.type) for kind in no_cells)]
+        fields = [f for f in self.schema if not any(kind(f.type) for kind in no_cells)]
+        names = [f.name for f in fields]
         most = max(INFER_ROWS, size // (8 * max(1, len(names))))
-        ordered = [f.name for f in self.schema if getattr(f.type, "ordered", False)]
+        ordered = [f.name for f in fields if getattr(f.type, "ordered", False)]
         groups = [group for group, n_rows in enumerate(self._sizes) if n_rows]
         whole = self.n_rows <= most
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         # the first rows of each group, or of each batch if there is only one
         first = self.n_rows if whole else -(-most // 2 // len(groups))
-        kept = []
+        kept: list[pl.DataFrame] = []
         with self._damage_reported():
             for group in groups:
                 pieces = self._batches(names, [group])
@@ -545,8 +515,7 @@ class ParquetTable(Table):
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
             pa.default_memory_pool().release_unused()  # the decoded pages of every column
-            if not kept:
-                raise OSError("its rows are missing")
+        kept = kept or [self._frame(pa.schema(fields).empty_table())]  # which imports pandas
         return pl.concat(kept, how="vertical_relaxed", rechunk=True), whole
 
     def blocks(self, types: Types, at: Cursor) -> Iterator[Batch]:
@@ -604,8 +573,7 @@ def _open_arrow(source: Any, columns: list[int] | None = None) -> tuple[Any, Ite
     """The schema and the record batches of a file, or of a stream."""
     from pyarrow import ipc
 
-    source.seek(0)
-    is_file = source.read(6) == b"ARROW1"
+    is_file = source.read_at(6, 0) == b"ARROW1"
     source.seek(0)
     options = ipc.IpcReadOptions(included_fields=columns)
     reader = (ipc.open_file if is_file else ipc.open_stream)(source, options=options)

@@ -56,11 +56,17 @@ class LabelColumns:
         return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
     def texts(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The cells as text; the ratings of a row are one label."""
+        """The cells as text; the ratings of a row, without gaps, are one label."""
         import polars as pl
 
         labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
-        return _one_label(labels) if self.ratings else labels
+        if not self.ratings:
+            return labels
+        several = labels.width > 1
+        rows: Any = labels.iter_rows() if several else map(split_ratings, labels.to_series())
+        votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
+        cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
+        return pl.DataFrame({", ".join(labels.columns): cells})
 
     def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
         """The cells as `texts`, with decimal points; lists that are no ratings are refused."""
@@ -169,14 +175,3 @@ class LabelColumns:
                 "the lower and the higher of each row if they are the labels of two people"
             )
         return lower, upper
-
-
-def _one_label(ratings: pl.DataFrame) -> pl.DataFrame:
-    """The ratings in each row, without gaps, as one text."""
-    import polars as pl
-
-    several = ratings.width > 1
-    rows: Any = ratings.iter_rows() if several else map(split_ratings, ratings.to_series())
-    votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
-    cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
-    return pl.DataFrame({", ".join(ratings.columns): cells})

@@ -12,15 +12,16 @@ import scipy
 from numpy.typing import NDArray
 
 from ordspan.core.scaling import COUNT, MEAN, N_STATE_ROWS, SPREAD
+from ordspan.labels.amounts import EDGES
 from ordspan.labels.forms import OPEN
-from ordspan.labels.grades import ALL_GRADES
+from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_grades
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, is_svmlight, sizes_of
+from ordspan.tables.files import FileOptions, check_columns, is_svmlight
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
-from ordspan.tables.rows import FEATURE_BYTES, FileError, check_memory
+from ordspan.tables.rows import BEGINNING, FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.svmlight import survey
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints, plural
@@ -54,6 +55,7 @@ CHANCE = 5.0  # standard deviations of the correlation in random order
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
 MAX_CELLS = 1 << 22  # values of svmlight rows that are checked for their order
+UNLABELLED = LabelColumns()
 
 
 class NoFeatureError(ValueError):
@@ -75,22 +77,39 @@ class ColumnChoice(NamedTuple):
     def of(cls, options: Mapping[str, Any]) -> Self:
         """The choice of some options, in which a single column may be given by its name alone."""
         names = {n: [v] for n, v in options.items() if isinstance(v, str) and n != "missing"}
-        given: Any = {**options, **names}
-        return cls(**given)
+        return cls(**dict(options) | names)
 
 
 class Profile:
-    """What samples of files tell about their columns."""
+    """What samples of files tell about their columns: of the rows with a label, if it is known.
 
-    def __init__(self, samples: Sequence[tuple[Table, pl.DataFrame]], *, whole: bool) -> None:
-        self.samples, self.whole = samples, whole
-        self.files = [file for file, _ in samples]
-        self.path = self.files[0].path
+    Of each file it has about ``size`` bytes; of standard input, the first rows.
+    """
+
+    def __init__(
+        self, files: Sequence[Table], size: int = 0, columns: LabelColumns = UNLABELLED
+    ) -> None:
+        self.files, self.columns, self.whole = files, columns, True
+        self.path, names = files[0].path, columns.names()
         self.is_pipe = self.path == STDIN
-        self.fault = next((file.fault for file in self.files if file.fault), "")
-        self.n_rows = sum(table.height for _, table in samples)
+        self.samples: list[tuple[Table, pl.DataFrame]] = []
+        self.no_answers = Counter[str]()  # cells that mean no answer, by column
+        for file in files:
+            cells, whole = file.sample(size)
+            table = without_codes(cells, file.na)
+            gone = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
+            self.no_answers.update(gone)
+            if names and table.height and {*names} <= {*table.columns}:
+                is_open = pl.all_horizontal(pl.all().str.strip_chars().is_in(OPEN))
+                table = table.filter(~columns.texts(table).select(is_open).to_series())
+                if table.is_empty() and len(files) == 1:
+                    raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
+            self.samples.append((file, table))
+            self.whole &= whole
+        self.n_rows = sum(table.height for _, table in self.samples)
         if not self.n_rows:
-            raise FileError(self.fault or f"{self.path}: there is a header but no rows")
+            fault = next((file.fault for file in files if file.fault), "")
+            raise FileError(fault or f"{self.path}: there is a header but no rows")
         self.problems: list[str] = []  # all are told at once
         self._numbers: dict[str, tuple[pl.Series, int]] = {}
 
@@ -177,12 +196,34 @@ class Profile:
         every = "every" if n_different == self.n_rows else "nearly every"
         return f"{every} value is different, like an id"
 
-    def labels(self, columns: LabelColumns) -> pl.DataFrame:
-        """The label columns of all rows, as text."""
-        return pl.concat([columns.frame(t, f.decimal, f.path) for f, t in self.samples])
+    def find_words(self) -> Counter[str]:
+        """The values of the label columns, and how often each occurs.
 
-    def order(self, columns: LabelColumns) -> Sequence[Any]:
+        The files are read for it, unless the samples are all rows, or are to be cut into parts.
+        """
+        columns, words = self.columns, Counter[str]()
+        labels = pl.concat([columns.frame(t, f.decimal, f.path) for f, t in self.samples])
+        columns.refuse_amounts(labels, self.path)
+        if self.whole or columns.parts:  # a sample is enough for equal parts
+            words = columns.count_words(labels)
+        elif self.is_pipe:
+            way_out = EDGES if columns.brackets else ALL_GRADES
+            raise ValueError(
+                f"standard input and other pipes can be read only once: give the grades, {way_out}"
+            )
+        else:
+            for file in self.files:
+                for block in file.blocks(dict.fromkeys(columns.names(), pl.String()), BEGINNING):
+                    good = block.only(np.delete(np.arange(len(block)), list(block.faults)))
+                    table = without_codes(good.table, file.na)
+                    labels = columns.frame(table, file.decimal, file.path)
+                    words.update(columns.count_words(labels))
+                    check_grades(len(words), f"{file.path}: the label has", MAX_LABELS)
+        return words
+
+    def order(self) -> Sequence[Any]:
         """The grades from lowest to highest, if a label column has an ordered type."""
+        columns = self.columns
         names = [] if columns.brackets or columns.parts else columns.names()
         orders = [(f.path, f.orders[n]) for f in self.files for n in names if n in f.orders]
         for path, order in orders:
@@ -193,9 +234,9 @@ class Profile:
                 )
         return orders[0][1] if orders else ()
 
-    def sorted_by(self, recipe: Recipe, grades: LabelReader, columns: LabelColumns) -> str:
+    def sorted_by(self, recipe: Recipe, grades: LabelReader) -> str:
         """What neighbouring rows are alike in, or nothing."""
-        read = [columns.read(grades, t, f.decimal, f.path)[:2] for f, t in self.samples]
+        read = [self.columns.read(grades, t, f.decimal, f.path)[:2] for f, t in self.samples]
         lower, upper = np.concatenate(read, axis=1)
         numbers = {repr(name): self.numbers(name)[0] for name in recipe.numbers}
         words = {repr(name): self.cells(name) for name in recipe.texts}
@@ -208,12 +249,10 @@ class Profile:
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
         coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
         zeros = list(dict.fromkeys(coded))  # once for all files
-        empty = sum((Counter(file.no_answers) for file in self.files), Counter())
-        gone = [f"{name} ({count:,})" for name, count in empty.items()]
+        gone = [f"{name} ({count:,})" for name, count in self.no_answers.items() if count]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell is {' or '.join(sorted(na))}"]
-        gaps = {name: self.n_missing(name) / self.n_rows for name in recipe.missing_indicators}
-        marked = [f"{name} ({share:.1%})" for name, share in gaps.items()]
+        marked = [f"{n} ({self.n_missing(n) / self.n_rows:.1%})" for n in recipe.missing_indicators]
         told: dict[str, Sequence[str]] = {
             "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
             "left out {}": [describe_left_out(unasked)] if unasked else [],
@@ -233,95 +272,66 @@ class Profile:
             notes += _note_on_nines(name, self.numbers(name)[0].drop_nulls().to_numpy())
         return notes
 
+    def plan(self, taken: Sequence[str], choice: ColumnChoice) -> tuple[Encoder, dict[str, str]]:
+        """Choose the columns that become features, and find their mean and spread.
 
-def profile_files(
-    files: Sequence[Any], words: Sequence[str] = (), columns: LabelColumns | None = None
-) -> Profile:
-    """The profile of samples of files, with some columns as words, of the rows with a label.
-
-    Of standard input it has only the first rows.
-    """
-    samples, all_whole, size = [], True, WHOLE_BYTES
-    if sum(sizes_of([file.path for file in files])) > WHOLE_BYTES:
-        size = max(1 << 18, SAMPLE_BYTES // len(files))
-    for file in files:
-        file.words = words
-        cells, whole = file.sample(size)
-        table = without_codes(cells, file.na)
-        file.no_answers = {c.name: c.null_count() - cells[c.name].null_count() for c in table}
-        names = [] if columns is None else columns.names()
-        if columns is not None and names and table.height and {*names} <= {*table.columns}:
-            is_open = pl.all_horizontal(pl.all().str.strip_chars().is_in(OPEN))
-            table = table.filter(~columns.texts(table).select(is_open).to_series())
-            if table.is_empty() and len(files) == 1:
-                raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
-        samples.append((file, table))
-        all_whole &= whole
-    return Profile(samples, whole=all_whole)
-
-
-def plan_columns(
-    profile: Profile, taken: Sequence[str], choice: ColumnChoice
-) -> tuple[Encoder, dict[str, str]]:
-    """Choose the columns that become features, and find their mean and spread.
-
-    Columns in ``taken`` (labels, groups) do not. Also why columns are left out. The caller refuses
-    the problems that the profile then has.
-    """
-    needed = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
-    there = list(dict.fromkeys(name for file in profile.files for name in file.names))
-    check_columns(profile.path, there, [*needed, *choice.drop])
-    for file in profile.files:
-        names = [code.rpartition(":")[0] for code in file.na]
-        misspelled = [name for name in names if name and closest(name, file.names)]
-        check_columns(file.path, file.names, [*needed, *misspelled])
-    kinds = {
-        name: WORDS if name in (*choice.text, *choice.hashed) else profile.kind(name)
-        for name in dict.fromkeys(choice.features or there)
-        if name not in (*taken, *choice.drop)
-    }
-    useless = {name: profile.why_useless(name, kind) for name, kind in kinds.items()}
-    left_out = {n: why for n, why in useless.items() if why and choice.features is None}
-    chosen = [name for name in kinds if name not in left_out]
-    profile.problems += [
-        f"{profile.path}: column {name!r} cannot be a feature ({kinds[name]}); leave it out with "
-        f"{columns_hint('drop', name)}, or take it as words with {columns_hint('text', name)}"
-        for name in chosen
-        if kinds[name] not in (NUMBER, WORDS, SENTENCES)
-    ]
-    if not chosen:
-        why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
-        anyway = hint("features=", "--features NAME")
-        why = f" ({why}); to use one anyway give {anyway}" if why else ""
-        raise NoFeatureError(f"{profile.path}: no column is left to learn from{why}")
-    numbers, texts, sentences = (
-        [name for name in chosen if kinds[name] == kind] for kind in (NUMBER, WORDS, SENTENCES)
-    )
-    marked = [n for n in numbers if choice.missing == "mean" and profile.n_missing(n)]
-    distinct = {name: profile.cells(name).fill_null("").unique().sort() for name in texts}
-    most = 0 if profile.is_pipe else MAX_WORDS  # the words of a pipe are not known beforehand
-    one_hot = [n for n in texts if n not in choice.hashed and len(distinct[n]) <= most]
-    recipe = Recipe(
-        tuple(numbers),
-        tuple(marked),
-        tuple((name, tuple(distinct[name])) for name in one_hot),
-        tuple(name for name in texts if name not in one_hot),
-        choice.hash_bits,
-        tuple((name, frequent_terms(profile.cells(name))) for name in sentences),
-        standardise=choice.standardise,
-        # standard input has no mean to fill in, unless it is learned online
-        missing="error" if profile.is_pipe and not choice.standardise else choice.missing,
-    )
-    remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if recipe.hashed else []
-    remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
-    left_out |= {n: AS_REQUESTED for n in there if n not in (*taken, *kinds)}
-    size = f"{profile.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
-    check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
-    encoder = Encoder(recipe)
-    if not profile.is_pipe:
-        for place, name in enumerate(numbers):
-            encoder.state[:, place] = scale_of(profile.numbers(name)[0])
-    return encoder, left_out
+        Columns in ``taken`` (labels, groups) do not. Also why columns are left out. The caller
+        refuses the problems that the profile then has.
+        """
+        needed = [*taken, *(choice.features or ()), *choice.text, *choice.hashed]
+        there = list(dict.fromkeys(name for file in self.files for name in file.names))
+        check_columns(self.path, there, [*needed, *choice.drop])
+        for file in self.files:
+            names = [code.rpartition(":")[0] for code in file.na]
+            misspelled = [name for name in names if name and closest(name, file.names)]
+            check_columns(file.path, file.names, [*needed, *misspelled])
+        kinds = {
+            name: WORDS if name in (*choice.text, *choice.hashed) else self.kind(name)
+            for name in dict.fromkeys(choice.features or there)
+            if name not in (*taken, *choice.drop)
+        }
+        useless = {name: self.why_useless(name, kind) for name, kind in kinds.items()}
+        left_out = {n: why for n, why in useless.items() if why and choice.features is None}
+        chosen = [name for name in kinds if name not in left_out]
+        self.problems += [
+            f"{self.path}: column {name!r} cannot be a feature ({kinds[name]}); leave it out with "
+            f"{columns_hint('drop', name)}, or take it as words with {columns_hint('text', name)}"
+            for name in chosen
+            if kinds[name] not in (NUMBER, WORDS, SENTENCES)
+        ]
+        if not chosen:
+            why = first_few([f"{name}: {reason}" for name, reason in left_out.items()])
+            anyway = hint("features=", "--features NAME")
+            why = f" ({why}); to use one anyway give {anyway}" if why else ""
+            raise NoFeatureError(f"{self.path}: no column is left to learn from{why}")
+        numbers, texts, sentences = (
+            [name for name in chosen if kinds[name] == kind] for kind in (NUMBER, WORDS, SENTENCES)
+        )
+        marked = [n for n in numbers if choice.missing == "mean" and self.n_missing(n)]
+        distinct = {name: self.cells(name).fill_null("").unique().sort() for name in texts}
+        most = 0 if self.is_pipe else MAX_WORDS  # the words of a pipe are not known beforehand
+        one_hot = [n for n in texts if n not in choice.hashed and len(distinct[n]) <= most]
+        recipe = Recipe(
+            tuple(numbers),
+            tuple(marked),
+            tuple((name, tuple(distinct[name])) for name in one_hot),
+            tuple(name for name in texts if name not in one_hot),
+            choice.hash_bits,
+            tuple((name, frequent_terms(self.cells(name))) for name in sentences),
+            standardise=choice.standardise,
+            # standard input has no mean to fill in, unless it is learned online
+            missing="error" if self.is_pipe and not choice.standardise else choice.missing,
+        )
+        remedies = [f"give fewer {hint('hash_bits', '--hash-bits')}"] if recipe.hashed else []
+        remedies.append(f"leave columns out with {hint('drop=', '--drop NAME')}")
+        left_out |= {n: AS_REQUESTED for n in there if n not in (*taken, *kinds)}
+        size = f"{self.path}: {recipe.n_features:,} features from {len(chosen):,} columns"
+        check_memory(size, FEATURE_BYTES * recipe.n_features, join_hints(*remedies))
+        encoder = Encoder(recipe)
+        if not self.is_pipe:
+            for place, name in enumerate(numbers):
+                encoder.state[:, place] = scale_of(self.numbers(name)[0])
+        return encoder, left_out
 
 
 def are_sentences(cells: pl.Series) -> bool:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ordspan.core.scaling import MEAN
 from ordspan.core.state import Ranks
-from ordspan.labels.amounts import EDGES, bands_of
-from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_classes, check_grades, classes_of
+from ordspan.labels.amounts import bands_of
+from ordspan.labels.grades import check_classes, check_grades, classes_of
 from ordspan.labels.text import LabelReader
 from ordspan.tables import profile as profiles
 from ordspan.tables.encoder import Encoder, Recipe, matrix_of
@@ -113,32 +113,26 @@ class RowReader:
 
     def _find_columns(self, choice: profiles.ColumnChoice) -> Self:
         """Find features, grades and order of the rows of tables; all problems are told at once."""
-        profile = self._profile((*choice.text, *choice.hashed))
+        for file in self._open_all():
+            file.words = (*choice.text, *choice.hashed)
+        profile = self._profile()
         taken = [*self.columns.names(), *filter(None, [self.group])]
-        self.encoder, self.left_out = profiles.plan_columns(profile, taken, choice)
+        self.encoder, self.left_out = profile.plan(taken, choice)
         if self.columns.names() and self.grades is None:
-            self._find_grades(profile)
+            try:
+                if order := profile.order():
+                    self.grades = LabelReader(check_classes(order))
+                else:
+                    words = profile.find_words()
+                    self.grades, self.notes = grades_in(words, self.columns, profile.path)
+            except ValueError as error:
+                profile.problems.append(str(error))
         profile.refuse_problems()
         self.notes[:0] = [*self.file_notes, *profile.notes(self.recipe, self.left_out)]
         self.learns_scale = profile.is_pipe
         if self.grades is not None and not profile.is_pipe:
-            self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
+            self.sorted_by = profile.sorted_by(self.recipe, self.grades)
         return self
-
-    def _find_grades(self, profile: profiles.Profile) -> None:
-        """Find the grades, and notes; what is wrong with them is a problem of the profile."""
-        columns, labels = self.columns, profile.labels(self.columns)
-        try:
-            if order := profile.order(columns):
-                self.grades = LabelReader(check_classes(order))
-                return
-            words = columns.count_words(labels)
-            if not profile.whole and not columns.parts:  # a sample is enough for equal parts
-                words = find_words(self.files, self.options, columns)
-            columns.refuse_amounts(labels, profile.path)
-            self.grades, self.notes = grades_in(words, columns, profile.path)
-        except ValueError as error:
-            profile.problems.append(str(error))
 
     def find_order(self) -> None:
         """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
@@ -150,11 +144,13 @@ class RowReader:
         for file in profile.files:
             check_columns(file.path, file.names, [*self.recipe.columns, *self.columns.names()])
         self.notes += self.file_notes
-        self.sorted_by = profile.sorted_by(self.recipe, self.grades, self.columns)
+        self.sorted_by = profile.sorted_by(self.recipe, self.grades)
 
-    def _profile(self, words: Sequence[str] = ()) -> profiles.Profile:
+    def _profile(self) -> profiles.Profile:
         """The profile of the files; a decimal sign that all of them share needs no second look."""
-        profile = profiles.profile_files(self._open_all(), words, self.columns)
+        size, whole = profiles.SAMPLE_BYTES // len(self.files), profiles.WHOLE_BYTES
+        size = max(1 << 18, size) if sum(sizes_of(self.files)) > whole else whole
+        profile = profiles.Profile(self._open_all(), size, self.columns)
         if len(signs := {file.decimal for file in profile.files}) == 1:
             self.options = replace(self.options, decimal=signs.pop())
         return profile
@@ -171,7 +167,7 @@ class RowReader:
         total = max(1, sum(sizes))
         for number, path in list(enumerate(self.files))[at.file :]:
             reader = self.open(path)
-            if self.recipe.n_sparse and not reader.sparse:
+            if self.recipe.n_sparse and not is_svmlight(path, self.options):
                 raise FileError(f"{path}: the model needs svmlight rows, as in training")
             named = [*self.columns.names(), *filter(None, [self.group]), *self.keep]
             # a column that is a number and kept too is read as text
@@ -208,13 +204,8 @@ class RowReader:
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         # rows of a pipe cannot be read again, so those before a bad one come first
         if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):
-            before = batch.only(slice(min(faults)))
-            after = after._replace(row=int(before.rows[-1]))
-            yield from self._labelled(replace(before, after=after))
-        yield from self._labelled(self.bad.take_from(batch, faults, self.encoder.state[MEAN]))
-
-    def _labelled(self, batch: Batch) -> Iterator[Batch]:
-        """The rows with a label; those without one are counted."""
+            yield from self._batch(reader, block, begin, begin + min(faults))
+        batch = self.bad.take_from(batch, faults, self.encoder.state[MEAN])
         if batch.lower is not None:
             known = batch.lower != NO_LABEL
             self.unlabelled += int((~known).sum())
@@ -237,23 +228,6 @@ def grades_in(words: Any, columns: LabelColumns, path: str) -> tuple[LabelReader
     except ValueError as error:
         names = " and ".join(map(repr, columns.names()))
         raise FileError(f"{path}: column {names}: {error}") from None
-
-
-def find_words(files: Sequence[str], options: FileOptions, columns: LabelColumns) -> Counter[str]:
-    """All distinct values in the label columns of tables, and how often they occur."""
-    if files[0] == STDIN:
-        way_out = EDGES if columns.brackets else ALL_GRADES
-        raise ValueError(
-            f"standard input and other pipes can be read only once: give the grades, {way_out}"
-        )
-    words: Counter[str] = Counter()
-    reader = RowReader(files, options, columns, BadRows("skip"))
-    for batch in reader.batches(size=sys.maxsize):
-        path = batch.path
-        labels = columns.frame(batch.table, reader.open(path).decimal, path)
-        words.update(columns.count_words(labels))
-        check_grades(len(words), f"{path}: the label has", MAX_LABELS)
-    return words
 
 
 class Staging:

@@ -176,10 +176,15 @@ class BadRows:
 
     def take_from(self, batch: Batch, faults: Faults, mean: Any = 0.0) -> Batch:
         """The batch without its bad rows, or with the mean and the reasons where they are kept."""
-        for row in sorted(faults):
-            self.add(f"{batch.where(row)}: {faults[row]}")
         if not faults:
             return batch
+        messages = [f"{batch.where(row)}: {faults[row]}" for row in sorted(faults)]
+        if self.policy in ("raise", REFUSE):
+            skip = hint("on_bad_row='skip'", "--on-bad-row skip")
+            way_out = f"; skip such rows with {skip}" if self.policy == "raise" else ""
+            raise RowError(messages[0] + way_out)
+        self.count += len(messages)
+        self.examples += messages[: N_EXAMPLES - len(self.examples)]
         if self.policy != KEEP:
             return batch.only(np.delete(np.arange(len(batch)), list(faults)))
         blank = batch.X.copy()
@@ -188,17 +193,6 @@ class BadRows:
         else:
             blank[sorted(faults)] = mean
         return replace(batch, X=blank, faults=faults)
-
-    def add(self, message: str) -> None:
-        """Handle a bad row according to the policy."""
-        if self.policy == "raise":
-            skip = hint("on_bad_row='skip'", "--on-bad-row skip")
-            raise RowError(f"{message}; skip such rows with {skip}")
-        if self.policy == REFUSE:
-            raise RowError(message)
-        self.count += 1
-        if len(self.examples) < N_EXAMPLES:
-            self.examples.append(message)
 
     def check(self, used: int, allowed: float) -> None:
         """Raise if more than the allowed share of the rows was skipped."""

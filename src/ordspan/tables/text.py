@@ -1,8 +1,6 @@
 """Text of any size as blocks of whole lines: plain, gzip, zstd or a pipe, as UTF-8."""
 
 import codecs
-import gzip
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,9 +20,8 @@ BLOCK_BYTES = 1 << 22
 LONGEST_LINE = 1 << 26
 N_SPANS = 32  # places of a large file that a sample takes rows from
 STDIN = "-"
-PACKED = (".gz", ".zst")
+PACKED = {".gz": "gzip", ".zst": "zstd"}
 THREADS = 2
-UTF16 = hint("encoding='utf-16-le'", "--encoding utf-16-le")
 
 
 def ending_of(path: str) -> str:
@@ -56,17 +53,16 @@ class Text:
         self, path: str, encoding: str | None = None, *, quoted: bool = False, pipe: Any = None
     ) -> None:
         self.path, self._quoted = path, quoted
-        errors: Any = (OSError, EOFError, zlib.error) if path.lower().endswith(PACKED) else ()
+        packing = PACKED.get(Path(path.lower()).suffix)
+        errors = (OSError,) if packing else ()
         self._damage_reported = partial(damage_reported, path, "damaged or truncated", *errors)
         with self._damage_reported():
             self._raw: Any = pipe if path == STDIN else open(path, "rb")  # noqa: SIM115
             self._file: Any = self._raw
-            if path.lower().endswith(".gz"):
-                self._file = gzip.GzipFile(fileobj=self._raw)
-            elif path.lower().endswith(".zst"):
+            if packing:
                 import pyarrow as pa
 
-                self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), "zstd")
+                self._file = pa.CompressedInputStream(pa.PythonFile(self._raw), packing)
             # the next bytes: a block of a file; of a pipe, what has arrived
             read = self._file.read if path != STDIN else self._file.read1
             self._read = partial(read, BLOCK_BYTES)
@@ -85,7 +81,7 @@ class Text:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
                 "under a wrong name, or UTF-16 without a byte-order mark; rename it, or give "
-                + UTF16
+                + hint("encoding='utf-16-le'", "--encoding utf-16-le")
             )
         if b"\r" in self.head and b"\n" not in self.head:
             raise FileError(
