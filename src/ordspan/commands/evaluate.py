@@ -173,20 +173,13 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
             expected[part] = np.exp(np.minimum(0.0, inside - of_label[part]))
             held[level] += contains.sum(), expected.sum(), meets.sum()
             widths[level] += np.bincount(last - first, minlength=n_classes)
-    contains, expected, meets = held.T / rows.size
+    shares = dict(zip(("contains", "expected", "meets"), held.T / rows.size, strict=True))
+    mean_width = widths @ np.arange(1, n_classes + 1) / rows.size
+    ranges = {"coverage": levels, **shares, "mean_width": mean_width, "widths": widths.tolist()}
     return {
         "rps": float(scores[0]) / rows.size,
         "log_score": float(scores[1]) / rows.size,
-        "ranges": pl.DataFrame(
-            {
-                "coverage": levels,
-                "contains": contains,
-                "expected": expected,
-                "meets": meets,
-                "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
-                "widths": widths.tolist(),
-            }
-        ).to_dicts(),
+        "ranges": pl.DataFrame(ranges).to_dicts(),
         "reliability": pl.DataFrame({"count": bins.counts, **bins.means._asdict()}).to_dicts(),
     }
 
