@@ -33,7 +33,7 @@ def train(summary: dict[str, Any]) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    from ordspan.commands.evaluate import compared, shown_range, verdict
+    from ordspan.commands.evaluate_page import compared, shown_range, verdict
 
     ranges, classes = summary["ranges"], summary["classes"]
     passes = max(1, len(summary["mae"]))
@@ -120,7 +120,7 @@ def evaluate(summary: dict[str, Any]) -> None:
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    from ordspan.commands.evaluate import describe_files, measures, range_table, verdict
+    from ordspan.commands.evaluate_page import describe_files, measures, range_table, verdict
 
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
