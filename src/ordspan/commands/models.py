@@ -153,6 +153,13 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
             f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
             "starts over"
         )
+    if job.resume and not checkpoint.exists():
+        what = f"{path} is finished" if path.exists() else "there is nothing to resume"
+        start_from = hint("start=", "--from MODEL")
+        raise FileError(
+            f"there is no checkpoint {checkpoint}, so {what}; leave out {RESUME} to train anew, or "
+            f"continue a finished model with {start_from} and another output path"
+        )
     check_output(path, (), MODEL, job.overwrite or job.resume)
     return own
 

@@ -68,7 +68,7 @@ def connected(address: str | Client) -> Iterator[Client]:
         return
     # without logs of what blocks raise, as it is raised here
     how: Any = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    local = address == LOCAL
+    local = address == "local"
     cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
     with cluster as place:
         try:
@@ -90,7 +90,7 @@ def learn_in_rounds(run: Run, stop: Stop, report: Report) -> None:
     is set or the rows are sorted.
     """
     if run.job.resume:
-        run.read_checkpoint(OrdinalPA, Rounds)  # raises if there is none
+        run.checkpoint.read(OrdinalPA, Rounds)  # raises if it is that of another training
     with stop.at_any_moment(), connected(run.job.dask) as client:
         fit(Cluster(client), run, report)
 
