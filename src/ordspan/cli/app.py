@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,7 +77,7 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
     about = jobs.options_of(kind)
 
     def register(run: Callable[[Any, bool], None]) -> Any:
-        def body(context: typer.Context, json: bool, **values: Any) -> None:
+        def body(*, context: typer.Context, json: AsJson = False, **values: Any) -> None:
             with report_errors(if_stopped):
                 given = {}
                 for name, value in values.items():
@@ -88,9 +88,8 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
                             given[name] = [word for text in value for word in jobs.read_list(text)]
                 run(jobs.make_job(kind, given), json)
 
-        parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-        parameters += map(as_parameter, about.values())
-        parameters += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
+        first, last, _ = signature(body).parameters.values()
+        parameters = [first, *map(as_parameter, about.values()), last]
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in parameters}
         epilog = f"\b\nExample: ordspan {run.__name__} {example}"  # on one line, to be copied
