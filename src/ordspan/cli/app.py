@@ -135,9 +135,8 @@ def as_parameter(about: jobs.Option) -> Parameter:
     made = typer.Argument(**how) if about.argument else typer.Option(*flags, **how)
     if default is None or default == ():
         kind, default = kind | None, None
-    return Parameter(
-        about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
-    )
+    annotation: Any = Annotated[kind, made]
+    return Parameter(about.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 @contextmanager
@@ -184,14 +183,10 @@ def progress_bar(*, counted: bool = False, hidden: bool = False) -> Iterator[Upd
 
     from ordspan.clock import compiling
 
-    bar = Bar(
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        *([MofNCompleteColumn()] if counted else []),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=hidden or not sys.stderr.isatty(),
-    )
+    columns = [TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn()]
+    if counted:
+        columns.insert(2, MofNCompleteColumn())
+    bar = Bar(*columns, console=Console(stderr=True), disable=hidden or not sys.stderr.isatty())
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
     with bar:
