@@ -203,9 +203,8 @@ def report_rows(update: Update, rows: int, mae: float | None, share: float | Non
 
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
     """Print a line with control characters escaped; one that fails on standard error is lost."""
-    text = typer.style(as_text(line), fg=color) if color else as_text(line)
     with suppress(OSError) if err else nullcontext():  # cannot be reported anywhere
-        typer.echo(text, err=err)
+        typer.secho(as_text(line), err=err, fg=color, reset=color is not None)
 
 
 def in_terminal(value: Any) -> str:
@@ -251,5 +250,4 @@ def print_notes(summary: dict[str, Any], *, err: bool = False) -> None:
 
 def tell(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
     """Print a summary, for programs as JSON, for people in words."""
-    for line in [json.dumps(summary)] if as_json else lines:
-        say(line)
+    say(json.dumps(summary) if as_json else "\n".join(lines))
