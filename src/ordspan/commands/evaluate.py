@@ -35,8 +35,6 @@ Scores = NDArray[Any]
 """What is kept of a row (ROW), and an array of them (Scores)."""
 CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
-N_BINS = 10
-"""Bins of predicted probabilities in a reliability diagram."""
 SAMPLE_SIZE = 100_000
 """Rows in the plots of scores and margins on a page."""
 
@@ -125,13 +123,10 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
 def measure(model: TableModel, rows: Scores, answers: NDArray[np.int64]) -> Summary:
     """Every measure of the model on rows, whose combinations were counted, and best constants."""
     classes, (lower, upper, rank, counts) = model.classes_.tolist(), answers
+    found = against_constants(lower, upper, rank, classes, counts)
     best = best_probabilities(lower, upper, counts, len(classes))
-    probabilities = measure_probabilities(model.calibration, rows)
-    return {
-        "rows": rows.size,
-        **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": {"best_constant": best, **probabilities},
-    }
+    chances = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    return {"rows": rows.size, **found, "probabilities": chances}
 
 
 def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
@@ -142,7 +137,7 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     true grades are, as long as the labels contain them.
     """
     n_classes, levels = calibration.n_classes, calibration.coverages.tolist()
-    scores, bins = np.zeros(2), ReliabilityBins(N_BINS)
+    scores, bins = np.zeros(2), ReliabilityBins(n_bins=10)
     held, widths = np.zeros((len(levels), 3)), np.zeros((len(levels), n_classes), dtype=np.int64)
     for score, lower, upper in chunks(rows, max(1, MAX_CELLS // n_classes)):
         of_label = calibration.log_probabilities(score, lower, upper)
@@ -189,16 +184,12 @@ def summarise_queries(found: Floats) -> Summary:
     """
     relevant = found[:, np.isfinite(found[0])]
     means = relevant.mean(axis=1).tolist() if relevant.size else [None] * len(CUTS)
-    return {
-        **{f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)},
-        "queries": found.shape[1],
-        "queries_without_relevant_rows": found.shape[1] - relevant.shape[1],
-    }
+    named = {f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)}
+    n_queries, n_relevant = found.shape[1], relevant.shape[1]
+    return named | {"queries": n_queries, "queries_without_relevant_rows": n_queries - n_relevant}
 
 
-def summarise(
-    job: EvaluateJob, model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None
-) -> Summary:
+def summarise(model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
     lower, upper, rank, counts = answers = count_answers(model, rows)
@@ -207,7 +198,6 @@ def summarise(
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     return {
-        "model": str(job.model),
         "files": list(reader.files),
         "labels": {name: value for name, value in vars(reader.columns).items() if value},
         "group": reader.group if queries else None,
@@ -272,7 +262,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
             rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
-        summary = summarise(job, model, reader, rows, ndcgs)
+        summary: Summary = {"model": job.model} | summarise(model, reader, rows, ndcgs)
         summary["seconds"] = round(working_time() - begun, 3)
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text

@@ -17,8 +17,6 @@ from ordspan.models.table import TableModel
 from ordspan.pages import PALE, figure_svg, fill_template, table_row, terms
 from ordspan.wording import as_text, in_words, plural
 
-SHOWN = 0.9
-"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
 MEASURES = {
     "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
     "macro_mae": ("macro MAE", "the same, with equal weight for every grade"),
@@ -147,7 +145,7 @@ def shown_range(ranges: list[dict[str, Any]]) -> Summary:
     >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
     {'coverage': 0.95}
     """
-    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
+    return min(ranges, key=lambda found: abs(found["coverage"] - 0.9))
 
 
 def describe_files(files: list[str]) -> str:
