@@ -188,8 +188,7 @@ def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
         reader.notes.append(f"{job.start} does not know {names}, which it does not learn from")
     # what a pipe taught about the scale goes on with the next pipe
     reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
-    if job.is_pipe:
-        reader.notes += first.notes
-    else:
+    if not job.is_pipe:
         reader.find_order()
+    reader.notes += reader.file_notes
     return base, reader
