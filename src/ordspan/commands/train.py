@@ -296,12 +296,10 @@ class Run:
             parameters |= {"max_iter": self.passes, "shuffle": self.shuffle}
         fitted = {}
         if self.job.learner == KERNEL:
-            budget = parameters["budget"] or 0
-            check_memory(
-                f"{budget} support vectors of {recipe.n_features:,} features",
-                8 * budget * recipe.n_features,
-                f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
-            )
+            budget = parameters["budget"]
+            what = f"{budget} support vectors of {recipe.n_features:,} features"
+            remedy = f"; give a smaller {hint('budget', '--budget')}, or use the learner pa"
+            check_memory(what, 8 * budget * recipe.n_features, remedy)
             parameters["gamma"] = fitted["gamma_"] = self._gamma(parameters["gamma"])
         return TableModel(
             encoder=reader.encoder,
@@ -335,10 +333,9 @@ class Run:
         if not (progress.good and self.staging.n_rows == progress.good):
             progress.good = self.reader.unlabelled = 0
             progress.bad = self.reader.bad = BadRows(job.on_bad_row)
+            rows = ((X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop))
             with report_full_disk(self.staging.folder):
-                self.staging.write(
-                    (X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop)
-                )
+                self.staging.write(rows)
         self.check_rows()
         drawn = np.random.default_rng(job.seed).permutation(progress.good)
         n_test = round(job.hold_out * drawn.size)
@@ -380,14 +377,12 @@ class Run:
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""
-        progress = self.progress
+        progress, learner = self.progress, self.model.learner
         first = progress.cursor.epoch == 0
         # later passes see rows already learned, whose scores are too optimistic
         calibration = self.model.calibration if first else None
         try:
-            predicted = self.model.learner.learn_many(
-                X, lower, upper, predict=True, calibration=calibration
-            )
+            predicted = learner.learn_many(X, lower, upper, predict=True, calibration=calibration)
         except RowValueError as error:
             raise FileError(f"in the rows from {where} on, {error}") from None
         assert predicted is not None
@@ -495,9 +490,7 @@ class Run:
         return notes
 
 
-def sole_column(
-    model: TableModel, X: Any, lower: Ranks, upper: Ranks
-) -> dict[str, str | float] | None:
+def sole_column(model: TableModel, X: Any, lower: Ranks, upper: Ranks) -> dict[str, Any] | None:
     """The column that alone gives nearly all of a large gain, such as a copy of the label.
 
     Only its part of the linear score is used, and the rows are graded by the order of that part,
