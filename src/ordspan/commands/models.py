@@ -100,9 +100,8 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
                 f"{path}: svmlight rows start with their grade, perhaps followed by a qid; leave "
                 "out the columns of labels and queries"
             )
-        reader.columns, reader.group = replace(given, label=LABEL), GROUP
-        return
-    if given.names():
+        reader.columns, group = replace(given, label=LABEL), GROUP
+    elif given.names():
         reader.columns = given
     elif not reader.columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")

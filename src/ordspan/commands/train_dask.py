@@ -27,7 +27,6 @@ from ordspan.tables.encoder import stack_rows
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 
-LOCAL = "local"
 CONNECT_SECONDS = 15.0
 FEWEST = 10  # rows of a file of which one is not learned in any pass
 MAX_BETWEEN = 0.3
