@@ -68,10 +68,8 @@ def compared(mae: float, constant: float, grade: Any) -> str:
     """
     always, against = f"always predicting {grade!r}", f"MAE {mae:.4f}, against {constant:.4f}"
     if constant == 0:
-        return (
-            f"These rows cannot tell good models from bad: {always} is never wrong on them. "
-            f"The model's MAE is {mae:.4f}."
-        )
+        alike = f"These rows cannot tell good models from bad: {always} is never wrong on them."
+        return f"{alike} The model's MAE is {mae:.4f}."
     less = 100 * (1 - mae / constant)
     if less <= 0:
         nothing = "By this measure it gains nothing from the features."
@@ -244,10 +242,8 @@ def axis_names(classes: list[Any]) -> list[str]:
 def lead(summary: Summary) -> str:
     """The result in one or two sentences."""
     files = describe_files([Path(path).name for path in summary["files"]])
-    text = (
-        f"On {plural(summary['rows'], 'row')} of {files} the predicted grade is "
-        f"{number(summary['mae'])} grades away from the label on average."
-    )
+    away = f"{number(summary['mae'])} grades away from the label on average"
+    text = f"On {plural(summary['rows'], 'row')} of {files} the predicted grade is {away}."
     if summary["accuracy"] is not None:
         text += f" Of the {plural(summary['exact_rows'], 'row')} with an exact label, "
         text += f"{percent(summary['accuracy'])} get exactly that grade."

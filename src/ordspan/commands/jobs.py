@@ -209,10 +209,8 @@ def make_job(kind: type[Job], given: Mapping[str, Any]) -> Job:
     about, given = options_of(kind), {n: v for n, v in given.items() if v is not None}
     for name in given:
         if "start" in given and about[name].of in (MODEL, LEARNER):
-            raise ValueError(
-                f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
-                f"{hint('start=', '--from')}, because the model fixes it"
-            )
+            fixed, start = hint(f"{name}=", about[name].names[0]), hint("start=", "--from")
+            raise ValueError(f"{fixed} cannot be given with {start}, because the model fixes it")
     return kind(**given)
 
 

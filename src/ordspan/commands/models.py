@@ -127,15 +127,13 @@ def notes_on(model: TableModel, reader: RowReader) -> list[str]:
     notes = [*reader.file_notes, *model.encoder.notes()]
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        notes.append(
-            f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it "
-            "has not learned"
-        )
+        learned = f"the model was trained on {names[0]}{more}"
+        notes.append(f"{learned}, so expect larger errors on rows that it has not learned")
     return notes
 
 
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
-    """Raise if a model or a checkpoint would be lost.
+    """Raise if a model or a checkpoint would be lost, or if there is none to resume.
 
     Returns whether training goes on from the checkpoint that it will replace. That is refused for
     files: a resumed run would no longer find the model it started from.

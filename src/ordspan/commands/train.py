@@ -187,10 +187,8 @@ def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]
     repeats = bool(few) and plain and job.passes is None
     if repeats:  # their words are rare
         passes, once = SENTENCE_PASSES, hint("passes=1", "--passes 1")
-        notes.append(
-            f"sentences in small files are learned in {passes} passes, each in random order; to "
-            f"learn them once and in order, give {once}"
-        )
+        how = f"sentences in small files are learned in {passes} passes, each in random order"
+        notes.append(f"{how}; to learn them once and in order, give {once}")
     if reader.sorted_by and not shuffle:
         order = "random order" + ("" if job.dask is None else ", within each file")
         if shuffle is False:
