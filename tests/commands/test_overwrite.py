@@ -54,6 +54,6 @@ def test_a_column_that_alone_explains_the_grade_is_named(tmp_path):
 
 
 def test_a_lack_of_memory_ends_in_a_sentence(model, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("typer.echo", Mock(side_effect=MemoryError))
+    monkeypatch.setattr("typer.secho", Mock(side_effect=MemoryError))
     said("predict", tmp_path / "none.csv", "--model", model, code=1)
     assert capfd.readouterr().err == "error: not enough memory\n"

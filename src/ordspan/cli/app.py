@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -77,7 +77,7 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
     about = jobs.options_of(kind)
 
     def register(run: Callable[[Any, bool], None]) -> Any:
-        def body(context: typer.Context, json: bool, **values: Any) -> None:
+        def body(*, context: typer.Context, json: AsJson = False, **values: Any) -> None:
             with report_errors(if_stopped):
                 given = {}
                 for name, value in values.items():
@@ -88,9 +88,8 @@ def command(kind: type[jobs.Job], example: str, if_stopped: str = "") -> Callabl
                             given[name] = [word for text in value for word in jobs.read_list(text)]
                 run(jobs.make_job(kind, given), json)
 
-        parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-        parameters += map(as_parameter, about.values())
-        parameters += [Parameter("json", Parameter.KEYWORD_ONLY, annotation=AsJson, default=False)]
+        first, last, _ = signature(body).parameters.values()
+        parameters = [first, *map(as_parameter, about.values()), last]
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         body.__annotations__ = {one.name: one.annotation for one in parameters}
         epilog = f"\b\nExample: ordspan {run.__name__} {example}"  # on one line, to be copied
@@ -136,9 +135,8 @@ def as_parameter(about: jobs.Option) -> Parameter:
     made = typer.Argument(**how) if about.argument else typer.Option(*flags, **how)
     if default is None or default == ():
         kind, default = kind | None, None
-    return Parameter(
-        about.name, Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made], default=default
-    )
+    annotation: Any = Annotated[kind, made]
+    return Parameter(about.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 @contextmanager
@@ -185,14 +183,10 @@ def progress_bar(*, counted: bool = False, hidden: bool = False) -> Iterator[Upd
 
     from ordspan.clock import compiling
 
-    bar = Bar(
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        *([MofNCompleteColumn()] if counted else []),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=hidden or not sys.stderr.isatty(),
-    )
+    columns = [TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn()]
+    if counted:
+        columns.insert(2, MofNCompleteColumn())
+    bar = Bar(*columns, console=Console(stderr=True), disable=hidden or not sys.stderr.isatty())
     if not bar.disable:
         compiling.announce(lambda: bar.console.print(COMPILING, soft_wrap=True))
     with bar:
@@ -209,9 +203,8 @@ def report_rows(update: Update, rows: int, mae: float | None, share: float | Non
 
 def say(line: str = "", *, err: bool = False, color: str | None = None) -> None:
     """Print a line with control characters escaped; one that fails on standard error is lost."""
-    text = typer.style(as_text(line), fg=color) if color else as_text(line)
     with suppress(OSError) if err else nullcontext():  # cannot be reported anywhere
-        typer.echo(text, err=err)
+        typer.secho(as_text(line), err=err, fg=color, reset=color is not None)
 
 
 def in_terminal(value: Any) -> str:
@@ -257,5 +250,4 @@ def print_notes(summary: dict[str, Any], *, err: bool = False) -> None:
 
 def tell(summary: dict[str, Any], as_json: bool, *lines: str) -> None:
     """Print a summary, for programs as JSON, for people in words."""
-    for line in [json.dumps(summary)] if as_json else lines:
-        say(line)
+    say(json.dumps(summary) if as_json else "\n".join(lines))

@@ -1,6 +1,5 @@
 """What train, predict, evaluate, export, info and reproduce print."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from ordspan.cli.app import command, print_notes, print_table, prints, progress_bar, say, tell
@@ -11,8 +10,6 @@ MAX_CHARACTERS = 70
 """A confusion matrix is not printed if the names of its grades are wider."""
 MAX_CLASSES = 8
 """Weight vectors to show for models with one per grade; --json has all."""
-FILES = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
-"""What reproduce writes."""
 
 
 @prints(
@@ -33,7 +30,7 @@ def train(summary: dict[str, Any]) -> None:
     run the same command with --resume: it ends with the same model, byte for
     byte.
     """
-    from ordspan.commands.evaluate import compared, shown_range, verdict
+    from ordspan.commands.evaluate_page import compared, percent, shown_range, verdict
 
     ranges, classes = summary["ranges"], summary["classes"]
     passes = max(1, len(summary["mae"]))
@@ -46,7 +43,7 @@ def train(summary: dict[str, Any]) -> None:
     )
     print_notes(summary)
     mae, constant = summary["mae"], summary["constant"]
-    if mae and constant:  # later passes have seen the rows
+    if mae:  # later passes have seen the rows
         say("Each row predicted before it was learned:")
         say("  " + compared(mae[0], constant["mae"], constant["grade"]))
     if len(mae) > 1:
@@ -55,19 +52,15 @@ def train(summary: dict[str, Any]) -> None:
         say(f"On {plural(held_out['rows'], 'held-out row')}:")
         say("  " + verdict(held_out))
         shown = shown_range(held_out["probabilities"]["ranges"])
-        say(
-            f"  {100 * shown['coverage']:.0f} % ranges hold the grade of "
-            f"{100 * shown['expected']:.1f} % of the rows and span {shown['mean_width']:.1f} "
-            "grades on average."
-        )
+        hold = f"{100 * shown['coverage']:.0f} % ranges hold the grade of"
+        span = f"span {shown['mean_width']:.1f} grades on average"
+        say(f"  {hold} {percent(shown['expected'])} of the rows and {span}.")
     if "fitted_mae" in summary:
         say("On the training rows:")
         say("  " + compared(summary["fitted_mae"], constant["mae"], constant["grade"]))
     if (leak := summary["explained_by"]) is not None:
-        say(
-            f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this; is it known "
-            "before the grade is?"
-        )
+        alone = f"{leak['column']!r} alone explains {100 * leak['share']:.0f} % of this"
+        say(f"{alone}; is it known before the grade is?")
     say(f"Written to {summary['model']}.")
 
 
@@ -87,9 +80,8 @@ def predict(summary: dict[str, Any]) -> None:
     """
     if summary["empty"]:
         text = f"{summary['empty']:,} of {summary['rows']:,} rows could not be predicted"
-        say(f"{text}; the column reason says why, such as:", err=True)
-        for example in summary["empty_examples"]:
-            say(f"  {example}", err=True)
+        lines = [f"{text}; the column reason says why, such as:", *summary["empty_examples"]]
+        say("\n  ".join(lines), err=True)
     print_notes(summary, err=True)
     if summary["out"] != jobs.STDOUT:
         text = f"{plural(summary['rows'], 'row')} in {summary['seconds']:.1f} s"
@@ -120,7 +112,7 @@ def evaluate(summary: dict[str, Any]) -> None:
     positions, and rows labelled by a range are ignored. The rows of a query
     must be consecutive.
     """
-    from ordspan.commands.evaluate import describe_files, measures, range_table, verdict
+    from ordspan.commands.evaluate_page import describe_files, measures, range_table, verdict
 
     title = f"{summary['model']} on {describe_files(summary['files'])}"
     heads = ("measure", "model", "best constant", "over")
@@ -129,10 +121,8 @@ def evaluate(summary: dict[str, Any]) -> None:
     names = [str(grade) for grade in summary["classes"]]
     wide = sum(len(name) + 3 for name in names) > MAX_CHARACTERS
     if summary["exact_rows"] and wide:
-        say(
-            f"The confusion matrix of {len(names)} grades is too wide to print: see it with --html "
-            "or --json."
-        )
+        what = f"The confusion matrix of {len(names)} grades"
+        say(f"{what} is too wide to print: see it with --html or --json.")
     elif summary["exact_rows"]:
         counts = zip(names, summary["confusion"], strict=True)
         rows = [[name, *row] for name, row in counts if any(row)]
@@ -166,10 +156,9 @@ def info(about: dict[str, Any]) -> None:
     print_table("", ("", ""), properties(about), "")
     print_grades(about)
     if calibration := about["calibration"]:
-        say(
-            f"Calibrated on {plural(calibration['rows'], 'row')}: the probability of a grade or a "
-            f"lower one is 1 / (1 + exp({in_words(calibration['slope'])} * score - cut))."
-        )
+        rows, slope = plural(calibration["rows"], "row"), in_words(calibration["slope"])
+        chance = f"1 / (1 + exp({slope} * score - cut))"
+        say(f"Calibrated on {rows}: the probability of a grade or a lower one is {chance}.")
         if calibration["labels"] == "contain":
             say("Ranges are calibrated to contain whole labels if these are ranges themselves.")
         reaches = [
@@ -182,7 +171,7 @@ def info(about: dict[str, Any]) -> None:
         print_weights(about)
 
 
-def properties(about: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def properties(about: dict[str, Any]) -> list[tuple[str, Any]]:
     """What a model is, what it reads and how it was trained, without what does not apply."""
     columns, training = about["columns"] or {}, about["training"] or {}
     first = ("model", "kind", "bytes", "format", "estimator", "parameters", "features")
@@ -214,9 +203,7 @@ def properties(about: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             "columns left out": [f"{name} ({why})" for name, why in training["left_out"].items()],
         }
     told |= {f"checkpoint {name}": value for name, value in (about["checkpoint"] or {}).items()}
-    for name, value in told.items():
-        if value:
-            yield name.replace("_", " "), value
+    return [(name.replace("_", " "), value) for name, value in told.items() if value]
 
 
 def print_grades(about: dict[str, Any]) -> None:
@@ -273,7 +260,8 @@ def reproduce(job: jobs.ReproduceJob, json: bool) -> None:
     hold, fail, not_run = counts.values()
     say(f"Of the paper's claims {hold} hold, {fail} do not, {not_run} were not run.")
     took = "" if job.report_only else f" in {working_time() - begun:.1f} s"
-    say(f"Written to {folder}{took}: {FILES}.")
+    files = "results.npz, summary.csv, figure1 and figure2 (png, pdf), claims.csv, report.html"
+    say(f"Written to {folder}{took}: {files}.")
     say(f"Open {folder}/report.html in a browser.")
     for name, reason in results.settings["unavailable"].items():
         say(f"Not run: {name}: {reason}.")

@@ -22,13 +22,12 @@ from ordspan.commands.stopping import stoppable
 from ordspan.core.measures import ReliabilityBins, cumulative_outcomes, distance, ranked_scores
 from ordspan.core.state import Floats
 from ordspan.learners import Calibration
-from ordspan.metrics.ranks import CUTS, OF_EXACT, against_constants, best_probabilities, ndcg
+from ordspan.metrics.ranks import CUTS, against_constants, best_probabilities, ndcg
 from ordspan.models.atomic import report_full_disk, write_atomically
 from ordspan.models.table import TableModel, scored
 from ordspan.tables.files import expand
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import Batch, FileError
-from ordspan.wording import plural
 
 Summary = dict[str, Any]
 ROW = np.dtype([("score", "f8"), ("lower", "i4"), ("upper", "i4")])
@@ -36,23 +35,8 @@ Scores = NDArray[Any]
 """What is kept of a row (ROW), and an array of them (Scores)."""
 CHUNK, MAX_CELLS = 1 << 18, 1 << 18
 """Rows, and rows times grades, that are computed at once."""
-N_BINS = 10
-"""Bins of predicted probabilities in a reliability diagram."""
 SAMPLE_SIZE = 100_000
 """Rows in the plots of scores and margins on a page."""
-
-SHOWN = 0.9
-"""The coverage whose ranges are shown in detail, or the nearest that was calibrated."""
-MEASURES = {
-    "mae": ("MAE", "mean distance to the label, in grades; 0 is best"),
-    "macro_mae": ("macro MAE", "the same, with equal weight for every grade"),
-    "accuracy": ("accuracy", "rows with exactly the right grade"),
-    "inside_interval": ("inside the range", "rows whose grade lies within the label"),
-    "quadratic_kappa": ("quadratic kappa", "agreement beyond chance: 1 is perfect, 0 is chance"),
-    "rps": ("RPS", "ranked probability score: the MAE of probabilities; 0 is best"),
-    "log_score": ("log score", "surprise at the label: mean of −ln P(label); 0 is best"),
-} | {f"ndcg@{n}": (f"NDCG@{n}", f"first {n} of each query; 1 is the best order") for n in CUTS}
-"""Titles and meanings."""
 
 
 def follow_queries(reader: RowReader, starts: dict[str, int]) -> Iterator[Batch]:
@@ -139,13 +123,10 @@ def by_grade(confusion: NDArray[np.int64], classes: list[Any]) -> list[dict[str,
 def measure(model: TableModel, rows: Scores, answers: NDArray[np.int64]) -> Summary:
     """Every measure of the model on rows, whose combinations were counted, and best constants."""
     classes, (lower, upper, rank, counts) = model.classes_.tolist(), answers
+    found = against_constants(lower, upper, rank, classes, counts)
     best = best_probabilities(lower, upper, counts, len(classes))
-    probabilities = measure_probabilities(model.calibration, rows)
-    return {
-        "rows": rows.size,
-        **against_constants(lower, upper, rank, classes, counts),
-        "probabilities": {"best_constant": best, **probabilities},
-    }
+    chances = {"best_constant": best, **measure_probabilities(model.calibration, rows)}
+    return {"rows": rows.size, **found, "probabilities": chances}
 
 
 def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
@@ -156,7 +137,7 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     true grades are, as long as the labels contain them.
     """
     n_classes, levels = calibration.n_classes, calibration.coverages.tolist()
-    scores, bins = np.zeros(2), ReliabilityBins(N_BINS)
+    scores, bins = np.zeros(2), ReliabilityBins(n_bins=10)
     held, widths = np.zeros((len(levels), 3)), np.zeros((len(levels), n_classes), dtype=np.int64)
     for score, lower, upper in chunks(rows, max(1, MAX_CELLS // n_classes)):
         of_label = calibration.log_probabilities(score, lower, upper)
@@ -173,20 +154,13 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
             expected[part] = np.exp(np.minimum(0.0, inside - of_label[part]))
             held[level] += contains.sum(), expected.sum(), meets.sum()
             widths[level] += np.bincount(last - first, minlength=n_classes)
-    contains, expected, meets = held.T / rows.size
+    shares = dict(zip(("contains", "expected", "meets"), held.T / rows.size, strict=True))
+    mean_width = widths @ np.arange(1, n_classes + 1) / rows.size
+    ranges = {"coverage": levels, **shares, "mean_width": mean_width, "widths": widths.tolist()}
     return {
         "rps": float(scores[0]) / rows.size,
         "log_score": float(scores[1]) / rows.size,
-        "ranges": pl.DataFrame(
-            {
-                "coverage": levels,
-                "contains": contains,
-                "expected": expected,
-                "meets": meets,
-                "mean_width": widths @ np.arange(1, n_classes + 1) / rows.size,
-                "widths": widths.tolist(),
-            }
-        ).to_dicts(),
+        "ranges": pl.DataFrame(ranges).to_dicts(),
         "reliability": pl.DataFrame({"count": bins.counts, **bins.means._asdict()}).to_dicts(),
     }
 
@@ -210,16 +184,12 @@ def summarise_queries(found: Floats) -> Summary:
     """
     relevant = found[:, np.isfinite(found[0])]
     means = relevant.mean(axis=1).tolist() if relevant.size else [None] * len(CUTS)
-    return {
-        **{f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)},
-        "queries": found.shape[1],
-        "queries_without_relevant_rows": found.shape[1] - relevant.shape[1],
-    }
+    named = {f"ndcg@{cut}": mean for cut, mean in zip(CUTS, means, strict=True)}
+    n_queries, n_relevant = found.shape[1], relevant.shape[1]
+    return named | {"queries": n_queries, "queries_without_relevant_rows": n_queries - n_relevant}
 
 
-def summarise(
-    job: EvaluateJob, model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None
-) -> Summary:
+def summarise(model: TableModel, reader: RowReader, rows: Scores, ndcgs: Floats | None) -> Summary:
     """The results in plain values."""
     classes = model.classes_.tolist()
     lower, upper, rank, counts = answers = count_answers(model, rows)
@@ -228,7 +198,6 @@ def summarise(
     confusion[lower[exact] - 1, rank[exact] - 1] = counts[exact]
     queries = None if ndcgs is None else summarise_queries(ndcgs)
     return {
-        "model": str(job.model),
         "files": list(reader.files),
         "labels": {name: value for name, value in vars(reader.columns).items() if value},
         "group": reader.group if queries else None,
@@ -245,110 +214,6 @@ def summarise(
         "skipped": reader.bad.count,
         "skipped_examples": list(reader.bad.examples),
     }
-
-
-def compared(mae: float, constant: float, grade: Any) -> str:
-    """Compare the MAE of a model with that of a constant prediction.
-
-    >>> compared(0.52, 1.2, 3)
-    'MAE 0.5200, against 1.2000 by always predicting 3: 57 % less.'
-    >>> compared(1.195, 1.2, 3)
-    'The model is hardly better than always predicting 3: MAE 1.1950, against 1.2000.'
-    >>> print(compared(1.21, 1.2, "low"))
-    The model is no better than always predicting 'low': MAE 1.2100, against 1.2000. By this
-    measure it gains nothing from the features.
-    """
-    always, against = f"always predicting {grade!r}", f"MAE {mae:.4f}, against {constant:.4f}"
-    if constant == 0:
-        return (
-            f"These rows cannot tell good models from bad: {always} is never wrong on them. "
-            f"The model's MAE is {mae:.4f}."
-        )
-    less = 100 * (1 - mae / constant)
-    if less <= 0:
-        nothing = "By this measure it gains nothing from the features."
-        return f"The model is no better than {always}: {against}. {nothing}"
-    if less < 1:
-        return f"The model is hardly better than {always}: {against}."
-    return f"{against} by {always}: {less:.0f} % less."
-
-
-def measures(summary: Summary) -> list[tuple[str, ...]]:
-    """Title, value, best constant, rows and meaning of every measure."""
-    chances, queries = summary["probabilities"], summary["ndcg"] or {}
-    values, constants = summary | chances | queries, dict(summary["best_constant"])
-    for name in ("rps", "log_score"):
-        constants[name] = {"value": chances["best_constant"][name], "grade": "the same"}
-    over = dict.fromkeys(MEASURES, plural(summary["rows"], "row"))
-    over |= dict.fromkeys(OF_EXACT, plural(summary["exact_rows"], "exact label"))
-    if queries:
-        counted = queries["queries"] - queries["queries_without_relevant_rows"]
-        over |= dict.fromkeys(queries, f"{counted:,} of {queries['queries']:,} queries")
-    best = dict.fromkeys(MEASURES, "–")
-    for name, constant in constants.items():
-        if constant is not None:
-            grade = "any grade" if constant["grade"] is None else f"always {constant['grade']}"
-            best[name] = f"{number(constant['value'])} ({grade})"
-    return [
-        (title, number(values[name]), best[name], over[name], meaning)
-        for name, (title, meaning) in MEASURES.items()
-        if name in values
-    ]
-
-
-def verdict(summary: Summary) -> str:
-    """A sentence on whether the model beats a constant prediction."""
-    constant = summary["best_constant"]["mae"]
-    return compared(summary["mae"], constant["value"], constant["grade"])
-
-
-def number(value: float | None) -> str:
-    """A number, or a dash.
-
-    >>> number(0.12345), number(None)
-    ('0.1235', '–')
-    """
-    return "–" if value is None else f"{value:.4f}"
-
-
-def percent(share: float) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.1234)
-    '12.3 %'
-    """
-    return f"{100 * share:.1f} %"
-
-
-def range_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of a table of ranges; one share is enough for exact labels."""
-    shares = {"contains": "contains the label"}
-    if summary["range_rows"]:
-        shares |= {"expected": "expected", "meets": "meets the label"}
-    rows = []
-    for found in summary["probabilities"]["ranges"]:
-        held = [percent(found[name]) for name in shares]
-        rows.append([f"{100 * found['coverage']:g} %", *held, f"{found['mean_width']:.2f}"])
-    return ["coverage", *shares.values(), "mean width"], rows
-
-
-def shown_range(ranges: list[dict[str, Any]]) -> Summary:
-    """The ranges of 90 %, or of the nearest coverage that was calibrated.
-
-    >>> shown_range([{"coverage": 0.5}, {"coverage": 0.95}])
-    {'coverage': 0.95}
-    """
-    return min(ranges, key=lambda found: abs(found["coverage"] - SHOWN))
-
-
-def describe_files(files: list[str]) -> str:
-    """A short description of the files.
-
-    >>> describe_files(["-"]), describe_files(["a.csv", "b.csv", "c.csv"])
-    ('standard input', 'a.csv and 2 more files')
-    """
-    first = "standard input" if files[0] == "-" else files[0]
-    return first if len(files) == 1 else f"{first} and {plural(len(files) - 1, 'more file')}"
 
 
 def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
@@ -397,7 +262,7 @@ def evaluate(job: EvaluateJob, *, report: Report = no_report) -> Summary:
             rows, starts = read_rows(model, reader, file, report)
         reader.bad.check(rows.size, job.allow_skipped)
         ndcgs = measure_queries(rows, starts, len(model.classes_)) if starts else None
-        summary = summarise(job, model, reader, rows, ndcgs)
+        summary: Summary = {"model": job.model} | summarise(model, reader, rows, ndcgs)
         summary["seconds"] = round(working_time() - begun, 3)
         if job.page is not None:
             from ordspan.commands.evaluate_page import page_text

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import ordspan
@@ -15,6 +14,7 @@ from ordspan.commands.models import ranker_and_calibration, read_model
 from ordspan.commands.outputs import GRAPH, check_output
 from ordspan.core import calibration as calibration_parts
 from ordspan.core import scaling as scaling_parts
+from ordspan.core.state import Floats
 from ordspan.learners import Calibration
 from ordspan.models.atomic import write_atomically
 from ordspan.models.file import Header
@@ -32,8 +32,6 @@ ABOUT = (
     "column per grade, and lower and upper, the ends of the ranges, one column per coverage of "
     "ordspan.coverages. Computed in float64; NaN that is not filled in is not refused."
 )
-
-Floats = NDArray[np.float64]
 
 
 class Graph:
@@ -208,11 +206,10 @@ def _grade(graph: Graph, score: str, estimator: Any, calibration: Any, element: 
         index = graph.count(graph.add("GreaterOrEqual", score, thresholds))
     graph.give("rank", TensorProto.INT64, ["n"], "Add", index, 1)
     graph.give("prediction", kind, ["n"], "Gather", grades, index)
-    if thresholds is None:
-        graph.give("score", element, ["n", grades.size], "Cast", score, to=element)
-    else:
-        one = graph.add("Squeeze", score, [1])
-        graph.give("score", element, ["n"], "Cast", one, to=element)
+    shape, scores = ["n", grades.size], score
+    if thresholds is not None:
+        shape, scores = ["n"], graph.add("Squeeze", score, [1])
+    graph.give("score", element, shape, "Cast", scores, to=element)
     if calibration is not None:
         chances = _probabilities(graph, away, calibration)
         graph.give("probabilities", element, ["n", grades.size], "Cast", chances, to=element)

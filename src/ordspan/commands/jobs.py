@@ -50,7 +50,6 @@ class Option(NamedTuple):
 
     help: str
     default: Any = None  # or REQUIRED
-    positional: bool = False  # in Python
     flags: tuple[str, ...] = ()  # on the command line; by default made from the name
     group: str | None = None  # of the help
     least: float | None = None
@@ -89,11 +88,11 @@ class Option(NamedTuple):
             raise ValueError(f"{self.name} must be {limits}, got {value}")
 
 
-def option(help: str, default: Any = None, **about: Any) -> Any:
-    """A field of a job that is an option."""
+def option(help: str, default: Any = None, *, positional: bool = False, **about: Any) -> Any:
+    """A field of a job that is an option; in Python, given by name unless it is positional."""
     made = Option(help, default, **about)
     more = {} if default is REQUIRED else {"default": default}
-    return field(**more, kw_only=not made.positional, metadata={"option": made})
+    return field(**more, kw_only=not positional, metadata={"option": made})
 
 
 required = partial(option, default=REQUIRED, positional=True)
@@ -108,12 +107,9 @@ of_run = partial(advanced, of=RUN)
 def options_of(job: type[Job]) -> dict[str, Option]:
     """The options of a job by name: positional ones first, then by group."""
     kinds = typing.get_type_hints(job, include_extras=True)
-    every: list[Option] = [
-        one.metadata["option"]._replace(name=one.name, kind=kinds[one.name])
-        for one in fields(job)  # type: ignore[arg-type]
-    ]
-    every.sort(key=lambda one: (not one.positional, GROUPS.index(one.group)))
-    return {one.name: one for one in every}
+    about = {one: one.metadata["option"] for one in fields(job)}  # type: ignore[arg-type]
+    order = sorted(about, key=lambda one: (one.kw_only, GROUPS.index(about[one].group)))
+    return {one.name: about[one]._replace(name=one.name, kind=kinds[one.name]) for one in order}
 
 
 def read_list(text: str) -> list[str]:
@@ -213,10 +209,8 @@ def make_job(kind: type[Job], given: Mapping[str, Any]) -> Job:
     about, given = options_of(kind), {n: v for n, v in given.items() if v is not None}
     for name in given:
         if "start" in given and about[name].of in (MODEL, LEARNER):
-            raise ValueError(
-                f"{hint(f'{name}=', about[name].names[0])} cannot be given with "
-                f"{hint('start=', '--from')}, because the model fixes it"
-            )
+            fixed, start = hint(f"{name}=", about[name].names[0]), hint("start=", "--from")
+            raise ValueError(f"{fixed} cannot be given with {start}, because the model fixes it")
     return kind(**given)
 
 
@@ -460,8 +454,7 @@ class TrainJob(LabelledJob):
 
     def to_dict(self) -> dict[str, Any]:
         """All options that the model depends on as plain values, for its file."""
-        record = dict(self._options("", MODEL))
-        return record if self.start is not None else record | self.parameters
+        return dict(self._options("", MODEL)) | ({} if self.start else self.parameters)
 
     def _options(self, *of: str) -> Iterator[tuple[str, Any]]:
         about = options_of(TrainJob).values()
@@ -576,8 +569,7 @@ class AnnotateJob(OpeningJob, ServerJob):
     """Items for people to grade on a page."""
 
     items: FilePath | None = argument(
-        "File of items, in any format but svmlight; remembered by the state folder.",
-        default=None,
+        "File of items, in any format but svmlight; remembered by the state folder.", default=None
     )
     classes: Any = grades(GRADES_HELP)
     id: str | None = option("Column with the id of each item; by default the row number.")

@@ -100,9 +100,8 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
                 f"{path}: svmlight rows start with their grade, perhaps followed by a qid; leave "
                 "out the columns of labels and queries"
             )
-        reader.columns, reader.group = replace(given, label=LABEL), GROUP
-        return
-    if given.names():
+        reader.columns, group = replace(given, label=LABEL), GROUP
+    elif given.names():
         reader.columns = given
     elif not reader.columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
@@ -128,15 +127,13 @@ def notes_on(model: TableModel, reader: RowReader) -> list[str]:
     notes = [*reader.file_notes, *model.encoder.notes()]
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        notes.append(
-            f"the model was trained on {names[0]}{more}, so expect larger errors on rows that it "
-            "has not learned"
-        )
+        learned = f"the model was trained on {names[0]}{more}"
+        notes.append(f"{learned}, so expect larger errors on rows that it has not learned")
     return notes
 
 
 def check_replaced_model(path: Path, job: TrainJob) -> bool:
-    """Raise if a model or a checkpoint would be lost.
+    """Raise if a model or a checkpoint would be lost, or if there is none to resume.
 
     Returns whether training goes on from the checkpoint that it will replace. That is refused for
     files: a resumed run would no longer find the model it started from.
@@ -152,6 +149,13 @@ def check_replaced_model(path: Path, job: TrainJob) -> bool:
         raise FileError(
             f"{checkpoint} is left from an interrupted training: {ways} continues it, {OVERWRITE} "
             "starts over"
+        )
+    if job.resume and not checkpoint.exists():
+        what = f"{path} is finished" if path.exists() else "there is nothing to resume"
+        start_from = hint("start=", "--from MODEL")
+        raise FileError(
+            f"there is no checkpoint {checkpoint}, so {what}; leave out {RESUME} to train anew, or "
+            f"continue a finished model with {start_from} and another output path"
         )
     check_output(path, (), MODEL, job.overwrite or job.resume)
     return own
@@ -181,8 +185,7 @@ def open_continued(job: TrainJob, pipe: Any) -> tuple[TableModel, RowReader]:
         reader.notes.append(f"{job.start} does not know {names}, which it does not learn from")
     # what a pipe taught about the scale goes on with the next pipe
     reader.learns_scale = job.is_pipe and STDIN in base.training["settings"]["files"]
-    if job.is_pipe:
-        reader.notes += first.notes
-    else:
+    if not job.is_pipe:
         reader.find_order()
+    reader.notes += reader.file_notes
     return base, reader

@@ -23,10 +23,11 @@ OVERWRITE = hint("overwrite=True", "--overwrite")
 MAX_SHEET_ROWS, MAX_CELL, MAX_EXACT = 1_048_576, 32_767, 1 << 53
 """Of Excel: rows of a sheet, characters of a cell, and the largest number with all its digits."""
 AS_TEXT = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
-MODEL = ("a model", b'"__metadata__":{"ordspan":')
-PAGE = ("a page", b'<meta name="generator" content="ordspan">')
-GRAPH = ("a graph", b"\x12\x07ordspan")  # the name of the producer
-"""What a file is, and what only ordspan's have among their first bytes."""
+Kind = tuple[str, bytes | Sequence[str]]
+MODEL: Kind = ("a model", b'"__metadata__":{"ordspan":')
+PAGE: Kind = ("a page", b'<meta name="generator" content="ordspan">')
+GRAPH: Kind = ("a graph", b"\x12\x07ordspan")  # the name of the producer
+"""What a file is, and what only ordspan's have among their first bytes, or as columns."""
 
 
 def write_csv(file: IO[bytes], tables: Tables) -> None:
@@ -144,11 +145,7 @@ def is_ours(path: Path, mark: bytes | Sequence[str]) -> bool:
 
 
 def check_output(
-    out: str | Path,
-    inputs: Iterable[str],
-    kind: tuple[str, bytes | Sequence[str]],
-    overwrite: bool,
-    endings: Iterable[str] = (),
+    out: str | Path, inputs: Iterable[str], kind: Kind, overwrite: bool, endings: Iterable[str] = ()
 ) -> Path:
     """The path of a file to write, after checking its ending, its place and what it replaces.
 

@@ -86,8 +86,7 @@ def predict(job: PredictJob, *, report: Report = no_report) -> dict[str, Any]:
                     f"{reader.files[0]}: no row to predict; does it contain only a header?"
                 )
 
-        inputs = [job.model, *reader.files]
-        write_tables(job.out, tables(), ADDED, inputs, overwrite=job.overwrite)
+        write_tables(job.out, tables(), ADDED, [job.model, *reader.files], overwrite=job.overwrite)
     return {
         "out": job.out,
         "model": job.model,

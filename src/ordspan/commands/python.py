@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, Signature, cleandoc
+from inspect import cleandoc, signature
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
@@ -24,15 +24,12 @@ R = TypeVar("R")
 
 def with_options(kind: type[jobs.Job]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a function of a job the options of the job as its parameters, with their words."""
-    about, parameters = jobs.options_of(kind), []
-    aliases: dict[str, str] = {}
-    for name, one in about.items():
-        how = Parameter.POSITIONAL_OR_KEYWORD if one.positional else Parameter.KEYWORD_ONLY
-        parameters.append(Parameter(name, how, default=one.default, annotation=one.kind))
-        aliases |= {flag.lstrip("-").replace("-", "_"): name for flag in one.flags}
+    about, fields = jobs.options_of(kind), signature(kind, eval_str=True).parameters
+    flags = [(flag, name) for name, one in about.items() for flag in one.flags]
+    aliases = {flag.lstrip("-").replace("-", "_"): name for flag, name in flags}
 
     def decorate(run: Callable[..., R]) -> Callable[..., R]:
-        plain = Signature.from_callable(run).replace(parameters=parameters)
+        plain = signature(run).replace(parameters=[fields[name] for name in about])
 
         @wraps(run)
         @report_missing()

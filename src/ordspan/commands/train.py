@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,12 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
     dict
         A summary in plain values.
     """
-    path, learn = Path(job.model), way_to_learn(job)
+    path = Path(job.model)
+    learn = fit_at_once if job.learner == SVM else learn_in_passes
+    if job.dask is not None:
+        from ordspan.commands import train_dask  # may not be installed
+
+        learn = train_dask.learn_in_rounds
     check_output(path, expand(job.files), MODEL, overwrite=True)
     with sole_writer(path), stoppable(job) as (stop, pipe):
         continued = models.check_replaced_model(path, job)
@@ -84,15 +89,6 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
             if not run.checkpoint.path.exists():  # nothing to resume
                 run.staging.remove()
     return run.summary()
-
-
-def way_to_learn(job: TrainJob) -> Callable[[Run, Stop, Report], None]:
-    """Rounds on Dask, which may not be installed; an optimum; or passes."""
-    if job.dask is not None:
-        from ordspan.commands.train_dask import learn_in_rounds
-
-        return learn_in_rounds
-    return fit_at_once if job.learner == SVM else learn_in_passes
 
 
 def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
@@ -191,10 +187,8 @@ def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]
     repeats = bool(few) and plain and job.passes is None
     if repeats:  # their words are rare
         passes, once = SENTENCE_PASSES, hint("passes=1", "--passes 1")
-        notes.append(
-            f"sentences in small files are learned in {passes} passes, each in random order; to "
-            f"learn them once and in order, give {once}"
-        )
+        how = f"sentences in small files are learned in {passes} passes, each in random order"
+        notes.append(f"{how}; to learn them once and in order, give {once}")
     if reader.sorted_by and not shuffle:
         order = "random order" + ("" if job.dask is None else ", within each file")
         if shuffle is False:
@@ -256,16 +250,12 @@ class Run:
         self.job = replace(job, passes=self.passes)
         again = self.shuffle or self.passes > 1 or job.hold_out or job.learner != PA
         self.staged = bool(again) and job.dask is None and not job.is_pipe
-        self.out = Path(job.model)
-        folder = self.out.with_name(self.out.name + ROWS)
-        self.staging = Staging(folder, self.reader.recipe)
+        out = Path(job.model)
+        self.staging = Staging(out.with_name(out.name + ROWS), self.reader.recipe)
         self.identities = [identity(path) for path in self.reader.files if path != STDIN]
-        self.checkpoint = Checkpoint(
-            self.out.with_name(self.out.name + ENDING),
-            self.job.to_dict() | {"dask": job.dask is not None},
-            self.identities + ([] if job.start is None else [identity(job.start)]),
-            START_OVER,
-        )
+        settings = self.job.to_dict() | {"dask": job.dask is not None}
+        known = self.identities + ([] if job.start is None else [identity(job.start)])
+        self.checkpoint = Checkpoint(out.with_name(out.name + ENDING), settings, known, START_OVER)
         self.progress = TrainProgress([[0] * self.classes.size] * 3, self.reader.bad)
         self.test_rows = self.calibration_rows = self.learned_rows = np.empty(0, dtype=np.int64)
         self.last_lower = self.repeated = 0  # of the rows so far, to find long runs of a grade
@@ -275,7 +265,9 @@ class Run:
     def begin(self, stop: Stop) -> None:
         """Make the model, or read that of the checkpoint; stage the rows if they are read again."""
         if self.job.resume:
-            self.model, self.progress = self.read_checkpoint(TableModel, TrainProgress)
+            found = self.checkpoint.read(TableModel, TrainProgress)
+            assert found is not None  # as there is a checkpoint
+            self.model, self.progress = found
             then = [self.model.kind, self.model.recipe, self.model.classes_.tolist()]
             now = [self.kind, self.reader.recipe, self.classes.tolist()]
             if then != now or np.shape(self.progress.labels) != (3, self.classes.size):
@@ -290,18 +282,6 @@ class Run:
         if not self.job.resume:
             self.model = self.new_model()
 
-    def read_checkpoint(self, kind: type, progress: Any) -> tuple[Any, Any]:
-        """Model and progress of the checkpoint, which must exist."""
-        found: tuple[Any, Any] | None = self.checkpoint.read(kind, progress)
-        if found is None:
-            what = f"{self.out} is finished" if self.out.exists() else "there is nothing to resume"
-            raise FileError(
-                f"there is no checkpoint {self.checkpoint.path}, so {what}; leave out "
-                f"{models.RESUME} to train anew, or continue a finished model with "
-                f"{hint('start=', '--from MODEL')} and another output path"
-            )
-        return found
-
     def new_model(self) -> TableModel:
         """An untrained model, or the one to continue from."""
         reader, recipe = self.reader, self.reader.recipe
@@ -314,12 +294,10 @@ class Run:
             parameters |= {"max_iter": self.passes, "shuffle": self.shuffle}
         fitted = {}
         if self.job.learner == KERNEL:
-            budget = parameters["budget"] or 0
-            check_memory(
-                f"{budget} support vectors of {recipe.n_features:,} features",
-                8 * budget * recipe.n_features,
-                f"; give a smaller {hint('budget', '--budget')}, or use the learner pa",
-            )
+            budget = parameters["budget"]
+            what = f"{budget} support vectors of {recipe.n_features:,} features"
+            remedy = f"; give a smaller {hint('budget', '--budget')}, or use the learner pa"
+            check_memory(what, 8 * budget * recipe.n_features, remedy)
             parameters["gamma"] = fitted["gamma_"] = self._gamma(parameters["gamma"])
         return TableModel(
             encoder=reader.encoder,
@@ -353,10 +331,9 @@ class Run:
         if not (progress.good and self.staging.n_rows == progress.good):
             progress.good = self.reader.unlabelled = 0
             progress.bad = self.reader.bad = BadRows(job.on_bad_row)
+            rows = ((X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop))
             with report_full_disk(self.staging.folder):
-                self.staging.write(
-                    (X, batch.lower, batch.upper, batch.share) for X, batch in self.encoded(stop)
-                )
+                self.staging.write(rows)
         self.check_rows()
         drawn = np.random.default_rng(job.seed).permutation(progress.good)
         n_test = round(job.hold_out * drawn.size)
@@ -398,14 +375,12 @@ class Run:
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""
-        progress = self.progress
+        progress, learner = self.progress, self.model.learner
         first = progress.cursor.epoch == 0
         # later passes see rows already learned, whose scores are too optimistic
         calibration = self.model.calibration if first else None
         try:
-            predicted = self.model.learner.learn_many(
-                X, lower, upper, predict=True, calibration=calibration
-            )
+            predicted = learner.learn_many(X, lower, upper, predict=True, calibration=calibration)
         except RowValueError as error:
             raise FileError(f"in the rows from {where} on, {error}") from None
         assert predicted is not None
@@ -472,7 +447,7 @@ class Run:
         model, learned = self.trained(), self.progress.learned
         n_labels, _, n_exact = map(sum, self.progress.labels)  # of one pass
         return model.training | {
-            "model": str(self.out),
+            "model": str(Path(self.job.model)),
             "rows": learned,
             "ranges": round((n_labels - n_exact) * learned / max(1, n_labels)),
             "features": model.recipe.n_features,
@@ -513,9 +488,7 @@ class Run:
         return notes
 
 
-def sole_column(
-    model: TableModel, X: Any, lower: Ranks, upper: Ranks
-) -> dict[str, str | float] | None:
+def sole_column(model: TableModel, X: Any, lower: Ranks, upper: Ranks) -> dict[str, Any] | None:
     """The column that alone gives nearly all of a large gain, such as a copy of the label.
 
     Only its part of the linear score is used, and the rows are graded by the order of that part,

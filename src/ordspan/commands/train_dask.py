@@ -27,7 +27,6 @@ from ordspan.tables.encoder import stack_rows
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 
-LOCAL = "local"
 CONNECT_SECONDS = 15.0
 FEWEST = 10  # rows of a file of which one is not learned in any pass
 MAX_BETWEEN = 0.3
@@ -68,7 +67,7 @@ def connected(address: str | Client) -> Iterator[Client]:
         return
     # without logs of what blocks raise, as it is raised here
     how: Any = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    local = address == LOCAL
+    local = address == "local"
     cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
     with cluster as place:
         try:
@@ -90,7 +89,7 @@ def learn_in_rounds(run: Run, stop: Stop, report: Report) -> None:
     is set or the rows are sorted.
     """
     if run.job.resume:
-        run.read_checkpoint(OrdinalPA, Rounds)  # raises if there is none
+        run.checkpoint.read(OrdinalPA, Rounds)  # raises if it is that of another training
     with stop.at_any_moment(), connected(run.job.dask) as client:
         fit(Cluster(client), run, report)
 

@@ -135,7 +135,7 @@ class RowReader:
         return self
 
     def find_order(self) -> None:
-        """Find what neighbouring rows are alike in, for a known recipe; note what is unusual."""
+        """Find what neighbouring rows are alike in, for a known recipe."""
         assert self.grades is not None
         if self.recipe.n_sparse:
             _, self.sorted_by = profiles.profile_sparse(self._open_all(), self.recipe)
@@ -143,7 +143,6 @@ class RowReader:
         profile = self._profile()
         for file in profile.files:
             check_columns(file.path, file.names, [*self.recipe.columns, *self.columns.names()])
-        self.notes += self.file_notes
         self.sorted_by = profile.sorted_by(self.recipe, self.grades)
 
     def _profile(self) -> profiles.Profile:
