@@ -27,7 +27,8 @@ def grade_ticks(axis: Any, names: list[str]) -> None:
     shown = range(0, len(names), -(-len(names) // min(MOST_TICKS, max(1, int(room / LINE)))))
     texts = [names[place] for place in shown]
     axis.set_ticks([*shown], texts)
-    if axis.axis_name == "x" and CHARACTER * len(texts) * (1 + max(map(len, texts))) > room:
+    # a part of the room is beside the axes
+    if axis.axis_name == "x" and CHARACTER * len(" ".join(texts)) > 0.85 * room:
         axis.set_tick_params(rotation=90)
 
 
