@@ -253,7 +253,7 @@ def mean_ranks(table: pd.DataFrame, score: str = "mae") -> pd.DataFrame:
 
 def page(table: pd.DataFrame) -> str:
     """All tables as Markdown: mean ranks, then MAE of every method on every data set."""
-    table = table.assign(entry=table.method + ", " + table.given)
+    table = table.assign(entry=(table.method + ", " + table.given).str.removesuffix(f", {EXACT}"))
     with_proba = table.method.map(lambda name: BY_NAME[name].proba)
     exact = table.labels == LABELS[0]
     scores = {
@@ -288,7 +288,7 @@ def markdown(numbers: pd.DataFrame) -> str:
     lowest = numbers.min()
     rows = [f"| | {' | '.join(map(str, numbers))} |", "|---" * (numbers.shape[1] + 1) + "|"]
     for name, row in numbers.iterrows():
-        shown = ["" if pd.isna(value) else f"{value:.3g}" for value in row]
+        shown = ["" if pd.isna(value) else f"{value:#.3g}" for value in row]
         bold = [
             f"**{text}**" if v == b else text for text, v, b in zip(shown, row, lowest, strict=True)
         ]

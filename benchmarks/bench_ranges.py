@@ -86,8 +86,8 @@ def coverages(data: Dataset, n_splits: int) -> list[Row]:
             held = [interval_coverage(split.y_test, each, **known) for each in ranges]
             found.append([held, [interval_width(each, **known) for each in ranges]])
         for level, held, width in zip(COVERAGES, *np.mean(found, axis=0), strict=True):
-            work = f"{data.name}, {share:.0%} ranges, {way}, {width:.2f} grades wide"
-            target = f"{level:g} ± {CLOSE:g}"
+            work = f"{data.name}, {100 * share:g} % ranges, {way}, {width:.2f} grades wide"
+            target = f"{level:g}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{CLOSE:g}"
             rows.append(Row(work, held, target, abs(held - level) <= CLOSE))
     return rows
 

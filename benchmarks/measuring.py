@@ -76,7 +76,8 @@ def machine() -> str:
 
 def table(rows: list[Row], title: str) -> str:
     """The rows as a Markdown table."""
-    lines = [f"# {title}", "", machine(), "", "| work | measured | target | |", "|---|---|---|---|"]
+    lines = [f"# {title}", "", machine(), ""]
+    lines += ["| work | measured | target | result |", "|---|---|---|---|"]
     for row in rows:
         mark = "reached" if row.reached else "NOT reached"
         lines.append(f"| {row.work} | {row.measured:.2f} | {row.target} | {mark} |")

@@ -69,6 +69,8 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "../src/ordspan/serving/annotate/pages/icon.svg"
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
+smartquotes_action = "De"  # dashes and dots: quotes around a default are code
 html_theme_options = {
     "logo": {"text": "ordspan"},
     "navbar_align": "left",

@@ -18,7 +18,7 @@ from ordspan.metrics import interval_coverage, interval_width, log_score, mean_a
 
 people = pd.DataFrame(income())
 y, classes = brackets(people["lower"], people["upper"])
-print(f"{len(y):,} people; the grades:", " | ".join(classes))
+print(f"{len(y):,} people; the grades:", *classes, sep="\n  ")
 people.groupby("survey").agg(people=("lower", "size"), brackets=("lower", "nunique"))
 
 # %%

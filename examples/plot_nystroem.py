@@ -83,7 +83,8 @@ right.legend(fontsize=8)
 # The features are fixed by the first rows that come by; from then on every batch is transformed and
 # handed to ``partial_fit``. Memory and the cost of a row stay the same however long the stream is.
 
-features = make_pipeline(StandardScaler(), Nystroem(gamma=0.2, n_components=400, random_state=0))
+nystroem = Nystroem(gamma=0.2, n_components=400, random_state=0)
+features = make_pipeline(StandardScaler(), nystroem)
 features.fit(X[:1000])
 ranker = OrdinalPA(C=1.0)
 seen, errors = [], []

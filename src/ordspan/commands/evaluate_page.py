@@ -267,10 +267,11 @@ def cards(summary: Summary) -> Iterator[str]:
     rows.append((f"coverage at {level}", percent(shown["expected"]), "–", over, meaning))
     for row in rows:
         title, value, constant, over, meaning = map(escape, row)
+        rival = "" if constant == "–" else f"best constant: {constant}"
         yield (
             f'<div class="card"><span class="name">{title[:1].upper()}{title[1:]}</span>'
             f'<span class="value">{value}</span>'
-            f'<span class="constant">best constant: {constant}</span>'
+            f'<span class="constant">{rival}</span>'
             f"<span>{meaning} ({over})</span></div>\n"
         )
 
@@ -288,4 +289,6 @@ def how_made(summary: Summary, n_drawn: int) -> dict[str, Any]:
     names = ["model", "files", "labels", "group", "exact_rows", "range_rows", "unlabelled_rows"]
     names += ["skipped", "skipped_examples", "thresholds"]
     told = {name.replace("_", " "): in_words(summary[name]) for name in names if summary[name]}
+    labels = [n if v is True else f"{n} {in_words(v)}" for n, v in summary["labels"].items()]
+    told["labels"] = in_words(labels) or "the first field of a row"
     return told | {"rows in the plots": f"{n_drawn:,}", "ordspan": ordspan.__version__}

@@ -257,6 +257,8 @@ def report_page(
     groups = sorted(
         paper.by_sentence(claims), key=lambda group: {c.verdict for c in group} == {paper.NOT_RUN}
     )
+    told = {n: in_words(v).replace("=", " ") for n, v in settings.items() if n != "sums"}
+    told["grades"] = told.pop("n_classes", "")
     parts = {
         "lead": (
             f"{runs} runs of {settings['trials']} trials on "
@@ -274,9 +276,7 @@ def report_page(
         "caveats": escape(PAPER["caveats"]),
         "claims": "".join(_sentence(group, names) for group in groups),
         "summary": "".join(map(_summary_row, summary)),
-        "settings": terms(
-            {n.replace("_", " "): words for n, v in settings.items() if (words := in_words(v))}
-        ),
+        "settings": terms({n.replace("_", " "): text for n, text in told.items() if text}),
     }
     for name, group in panels.items():
         parts[name] = "".join(map(_figure, group))
@@ -309,7 +309,7 @@ def _sentence(group: list[Claim], panels: set[str]) -> str:
     counts = ", ".join(f"{verdict} {n}" for verdict, n in count_verdicts(group).items() if n)
     run_first = sorted(group, key=lambda claim: claim.verdict == paper.NOT_RUN)
     return (
-        '<tbody><tr class="sentence"><th colspan="8" scope="colgroup"><div>'
+        '<tbody><tr class="sentence"><th colspan="7" scope="colgroup"><div>'
         f"“{escape(group[0].sentence)}”<small>{group[0].test} – {counts}</small></div></th></tr>"
         f"{''.join(_claim(claim, panels) for claim in run_first)}</tbody>\n"
     )
@@ -317,12 +317,13 @@ def _sentence(group: list[Claim], panels: set[str]) -> str:
 
 def _claim(claim: Claim, panels: set[str]) -> str:
     """A row of the table with a link to the panel that shows its curves."""
-    dataset, *texts, verdict = map(escape, paper.claim_row(claim))
+    dataset, labels, name, rival, *effect, verdict = map(escape, paper.claim_row(claim))
     figure, place = 2, f"figure2-{dataset}"
     if claim.test in (paper.OUTPERFORMS, paper.COMPARABLE):
         figure, place = 1, f"figure1-{dataset}-{claim.labels}"
     link = f'<a href="#{place}">figure {figure}</a>' if place in panels else "–"
-    cells = [dataset_title(dataset), *texts, link, f"{SIGNS[verdict]} {verdict}"]
+    cells = [dataset_title(dataset), labels, f"{name} against {rival}", *effect, link]
+    cells.append(f"{SIGNS[verdict]} {verdict}")
     data = f'data-dataset="{dataset}" data-verdict="{verdict}"'
     return f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>\n"
 
@@ -334,5 +335,6 @@ def _summary_row(row: dict[str, Any]) -> str:
         for name, form in forms.items()
     }
     names = {"dataset": dataset_title(row["dataset"]), "labels": paper.labels_text(row["labels"])}
-    texts = map(str, (row | names | numbers).values())
-    return table_row(list(texts), f'data-dataset="{row["dataset"]}"')
+    shown = row | names | numbers
+    shown["C"] = shown.pop("C")  # last
+    return table_row([*map(str, shown.values())], f'data-dataset="{row["dataset"]}"')

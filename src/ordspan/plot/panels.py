@@ -9,8 +9,9 @@ from ordspan.core.state import Floats
 from ordspan.pages import BLUE, GREY, ORANGE, PALE
 
 MOST_TICKS = 30
-CHARACTER = 0.09  # width in inches, with the margins of the axes
+CHARACTER, LINE = 0.09, 0.2  # width and height in inches, with the margins of the axes
 MOST_STEPS = 200
+MIDDLE_BLUE = "#2f95d3"  # stands out from a light and a dark page
 MOST_CELLS, LEAST_CELL = 12, 0.6  # of a confusion matrix with text in its cells, inches wide
 N_TENTHS, N_NDCG_BINS = 10, 20
 
@@ -22,24 +23,27 @@ def names_of(classes: Any) -> list[str]:
 
 def grade_ticks(axis: Any, names: list[str]) -> None:
     """A tick for each name, or for some of many; upright along an x-axis if they need more room."""
-    shown = range(0, len(names), -(-len(names) // MOST_TICKS))
-    axis.set_ticks([*shown], [names[place] for place in shown])
-    needed = CHARACTER * sum(1 + len(names[place]) for place in shown)
-    if axis.axis_name == "x" and needed > axis.axes.figure.get_figwidth():
+    room = axis.axes.figure.get_size_inches()["xy".index(axis.axis_name)]
+    shown = range(0, len(names), -(-len(names) // min(MOST_TICKS, max(1, int(room / LINE)))))
+    texts = [names[place] for place in shown]
+    axis.set_ticks([*shown], texts)
+    # a part of the room is beside the axes
+    if axis.axis_name == "x" and CHARACTER * len(" ".join(texts)) > 0.85 * room:
         axis.set_tick_params(rotation=90)
 
 
 def confusion_matrix(ax: Any, confusion: NDArray[np.int64], names: list[str]) -> None:
     """Rows by true and predicted grade: their number, and percent of the true grade."""
-    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm, to_rgba
 
     shares = 100 * confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    # a transparent colour suits a light and a dark page
-    colors = LinearSegmentedColormap.from_list("shares", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 0.75)])
     width = ax.figure.get_figwidth() / len(names)
     roomy = len(names) <= MOST_CELLS and width >= LEAST_CELL
-    look = {"cmap": colors, "vmin": 0, "vmax": 100 if roomy else shares.max()}
-    image = ax.imshow(shares, **look, aspect="auto", interpolation="none")
+    # transparent colours suit a light and a dark page; without numbers, small shares show too
+    most = to_rgba(BLUE, 0.75) if roomy else to_rgba(MIDDLE_BLUE)
+    colors = LinearSegmentedColormap.from_list("shares", [(*most[:3], 0.0), most])
+    norm = PowerNorm(1.0 if roomy else 0.5, 0, 100 if roomy else shares.max())
+    image = ax.imshow(shares, cmap=colors, norm=norm, aspect="auto", interpolation="none")
     grade_ticks(ax.xaxis, names_of(names))
     grade_ticks(ax.yaxis, names_of(names))
     ax.set(xlabel="predicted grade", ylabel="true grade")

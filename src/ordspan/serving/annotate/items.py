@@ -72,6 +72,8 @@ class Items:
             )
         self.path, self.encoder, self.notes = Path(name), reader.encoder, reader.notes
         self.ids = table[identity[0]].to_list() if len(identity) == 1 else None
+        if self.ids is not None:  # the heading of the card
+            shown = [n for n in shown if n not in identity or n in self.images] or shown
         self.table = table.select(shown)
         numbers = reader.recipe.numbers
         self.kinds = {

@@ -410,7 +410,7 @@ def advice(history: History, recipe: Recipe) -> str:
 
 
 def error_curve(distances: ArrayLike) -> list[dict[str, float]]:
-    """Mean of the first n distances, n = 1, 2, ..., plus and minus 1.96 standard errors.
+    """Mean of the first n distances, n = 1, 2, ..., plus and minus 1.96 standard errors, NaN at 1.
 
     >>> error_curve([0, 1])[-1] == {"answers": 2, "mae": 0.5, "low": 0.0, "high": 0.5 + 1.96 / 2}
     True
@@ -418,8 +418,8 @@ def error_curve(distances: ArrayLike) -> list[dict[str, float]]:
     values = np.asarray(distances, dtype=np.float64)
     n = np.arange(1, values.size + 1)
     mae = np.cumsum(values) / n
-    variance = np.maximum(0.0, np.cumsum(values**2) - n * mae**2) / np.maximum(1, n - 1)
-    half = 1.96 * np.sqrt(variance / n)
+    squares = np.maximum(0.0, np.cumsum(values**2) - n * mae**2)
+    half = 1.96 * np.sqrt(np.where(n > 1, squares, np.nan) / np.maximum(1, n - 1) / n)
     places = np.unique(np.linspace(0, values.size - 1, min(values.size, MOST_POINTS)).astype(int))
     columns = (n, mae, np.maximum(0.0, mae - half), mae + half)
     points = zip(*(column[places].tolist() for column in columns), strict=True)

@@ -9,6 +9,8 @@ const PENDING = "ordspan.pending"; // the request in flight: a reload sends it a
 
 const NOTE_SECONDS = 5;
 const FIRST = "Choose a grade first";
+const LOADING = "Loading …";
+const PATIENCE_MS = 300; // after which an empty page says that it loads
 const ITEM_ROOM = 280; // px of the screen that the answer leaves to the item
 
 let annotator = localStorage.getItem(NAME) ?? "";
@@ -76,6 +78,9 @@ async function alone(work) {
   if (busy) return;
   busy = true;
   find("main").ariaBusy = "true";
+  const slow = setTimeout(() => {
+    if (find("work").hidden && find("done").hidden) find("note").textContent = LOADING;
+  }, PATIENCE_MS);
   try {
     await work();
     find("trouble").textContent = "";
@@ -83,6 +88,8 @@ async function alone(work) {
     find("trouble").textContent = error.message;
     if (!item && find("done").hidden) retryLater();
   } finally {
+    clearTimeout(slow);
+    if (find("note").textContent === LOADING) say("");
     busy = false;
     find("main").ariaBusy = "false";
   }
