@@ -17,11 +17,11 @@ from ordspan.experiments.results import HINDSIGHT
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 from ordspan.learners.base import rank_among
 from ordspan.learners.batch import Optimum, solve
-from ordspan.learners.linear import VARIANTS
+from ordspan.learners.linear import CLASSES, VARIANTS, variants_with
 from ordspan.learners.rows import make_rows
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
-MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
+MULTICLASS = {f"MC-{variant}": variant for variant in variants_with(CLASSES)}
 CITED_ALGORITHMS = ("PRIL", *MULTICLASS)
 """Algorithms that the paper cites but does not run; PRIL is PRank trained on intervals."""
 
