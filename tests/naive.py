@@ -61,7 +61,7 @@ def landing_score(theta, score, sq_norm, lower, upper, softness, cap):
     below, above = theta[: lower - 1], theta[upper - 1 :]
     corners = [score, *(below + 1), *(above - 1)]
     if cap < np.inf:
-        corners += [*(below + 1 - cap), *(above - 1 + cap)]
+        corners += [*(below + 1 - softness * cap), *(above - 1 + softness * cap)]
     corners.sort()
     first, last = 0, len(corners) - 1
     while last - first > 1:

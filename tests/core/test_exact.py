@@ -21,6 +21,13 @@ from steps import (
 )
 
 
+def limits(variant, C):
+    """Softness and cap; "both" has the one of PA-II and the other of PA-I."""
+    if variant == "both":
+        return naive.softness_and_cap("PA-II", C)[0], C
+    return naive.softness_and_cap(variant, C)
+
+
 def exact_truth(theta, score, sq_norm, lower, upper, softness, cap):
     """The slow twin in rational arithmetic: not one digit is lost."""
     exact = np.array([Fraction(v) for v in theta], dtype=object)
@@ -46,12 +53,12 @@ def assert_optimal(theta, score, sq_norm, lower, upper, softness, cap, pull, new
     assert pull == total
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, "both"])
 @THOROUGH
 @given(trial=trials())
 def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
     theta, score, sq_norm, lower, upper, C = trial
-    softness, cap = naive.softness_and_cap(variant, C)
+    softness, cap = limits(variant, C)
     size = data_size(theta, score)
 
     pull, new = run(exact.exact_step, *trial[:5], softness, cap)
@@ -64,7 +71,7 @@ def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
         solved = by_quadprog(*trial[:5], softness, cap)
         np.testing.assert_allclose(new, solved, rtol=0, atol=1e-9 * size)
 
-    exactly = *trial[:5], *naive.softness_and_cap(variant, Fraction(C))
+    exactly = *trial[:5], *limits(variant, Fraction(C))
     true_pull, true_new = exact_truth(*exactly)
     assert_optimal(*exactly, true_pull, true_new)
     np.testing.assert_allclose(new, true_new.astype(float), rtol=0, atol=1e-12 * size)
@@ -88,11 +95,11 @@ def test_a_score_that_lands_where_all_are_capped_is_exact_on_long_rows():
 
 
 @as_both
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, "both"])
 @BRIEF
 @given(trial=trials(max_classes=200, decades=4))
 def test_the_exact_step_is_its_slow_twin(form, variant, trial):
-    softness, cap = naive.softness_and_cap(variant, trial[-1])
+    softness, cap = limits(variant, trial[-1])
     pull, new = run(form(exact.exact_step), *trial[:5], softness, cap)
     twin_pull, twin_new = naive.exact_step(*trial[:5], softness, cap)
     size = data_size(*trial[:2])
