@@ -9,16 +9,7 @@ from hypothesis import given
 
 import naive
 from ordspan.core import exact
-from steps import (
-    BRIEF,
-    THOROUGH,
-    VARIANTS,
-    as_both,
-    by_quadprog,
-    data_size,
-    run,
-    trials,
-)
+from steps import BRIEF, THOROUGH, VARIANTS, as_both, by_quadprog, data_size, run, trials
 
 
 def limits(variant, C):
