@@ -87,7 +87,8 @@ def curves_of(job: ReproduceJob) -> list[Curve]:
     """The algorithms in order, then the requested extra curves."""
     variants = [name for name in job.algorithms if name in VARIANTS]
     averaged = [Curve(name, average=True) for name in variants if job.average]
-    searched = [Curve(name, solver=job.solver) for name in variants if job.solver != "exact"]
+    printed = [] if job.solver == "exact" else variants_with(job.solver)
+    searched = [Curve(name, solver=job.solver) for name in variants if name in printed]
     return [*map(Curve, job.algorithms), *averaged, *searched]
 
 
