@@ -61,7 +61,7 @@ def landing_score(theta, score, sq_norm, lower, upper, softness, cap):
     below, above = theta[: lower - 1], theta[upper - 1 :]
     corners = [score, *(below + 1), *(above - 1)]
     if cap < np.inf:
-        corners += [*(below + 1 - cap), *(above - 1 + cap)]
+        corners += [*(below + 1 - softness * cap), *(above - 1 + softness * cap)]
     corners.sort()
     first, last = 0, len(corners) - 1
     while last - first > 1:
@@ -76,8 +76,13 @@ def landing_score(theta, score, sq_norm, lower, upper, softness, cap):
     return corners[first] + (corners[last] - corners[first]) * (-low / (high - low))
 
 
+def softness_and_cap(variant, C):
+    """All that distinguishes the variants, at a given C, which may be a `Fraction`."""
+    return {"PA": (1, np.inf), "PA-I": (1, C), "PA-II": (1 + 1 / (2 * C), np.inf)}[variant]
+
+
 def exact_step(theta, score, sq_norm, lower, upper, softness=1, cap=np.inf):
-    """Smallest move of PA (softness 1, no cap), PA-I (cap C) or PA-II (softness 1 + 1/(2C))."""
+    """Smallest move that a softness and a cap allow."""
     landing = landing_score(theta, score, sq_norm, lower, upper, softness, cap)
     left, right = multipliers(theta, landing, lower, upper, softness, cap)
     # the two are equal; the first loses digits on long rows, the second on short ones
@@ -223,10 +228,8 @@ def threshold_step(rule, solver, theta, score, sq_norm, lower, upper, strength):
         return prank_step(theta, score, lower, upper, strength)
     if not losses(theta, score, lower, upper).any():
         return 0.0, theta
-    softness = 1 + 0.5 / strength if rule == "PA-II" else 1.0
-    cap = strength if rule == "PA-I" else np.inf
     step = exact_step if solver == "exact" else sca_step
-    return step(theta, score, sq_norm, lower, upper, softness, cap)
+    return step(theta, score, sq_norm, lower, upper, *softness_and_cap(rule, strength))
 
 
 def learn_stream(

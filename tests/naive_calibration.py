@@ -104,7 +104,7 @@ def find_range(bands, place, reach, median):
 
 def miss_of(parts, score, reach, lower, upper):
     """The missed part of a label; the range need not hold the median, which can only help."""
-    place = parts.head[core.UNIT] * score
+    place = parts.head[core.SCORE_FACTOR] * score
     home = 1 + np.searchsorted(parts.bands[1:-1], place)
     low, high = find_range(parts.bands, place, reach, home)
     first, last = max(low, lower), min(high, upper)
@@ -144,7 +144,7 @@ def observe(state, scores, lower, upper, weight):
             pending, rows = head[core.PENDING], head[core.ROWS] / (1 + core.FORGETTING)
             slope_ridge = core.RIDGE * head[core.SLOPE_CURVATURE] / rows
             newton_step(parts, rows, min(1.0, pending / rows), slope_ridge)
-            parts.bands[:], head[core.UNIT] = parts.cuts, head[core.SLOPE]
+            parts.bands[:], head[core.SCORE_FACTOR] = parts.cuts, head[core.SLOPE]
             kept = max(0.0, 1 - core.FORGETTING * pending / head[core.ROWS])
             for part in (parts.curvature, parts.coupling, parts.border):
                 part *= kept

@@ -15,8 +15,9 @@ from ordspan.learners import (
     PerceptronLearner,
     PRankLearner,
 )
+from ordspan.learners.linear import CLASSES, EXACT_STEP, PRINTED, variants_with
 
-VARIANTS = ("PA", "PA-I", "PA-II")
+VARIANTS, SEARCHED, MULTICLASS = map(variants_with, (EXACT_STEP, PRINTED, CLASSES))
 NO_ORDER = np.empty(0, dtype=np.intp)
 THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -26,10 +27,6 @@ BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=Non
 as_both = pytest.mark.parametrize(
     "form", [lambda f: f, lambda f: f.py_func], ids=["compiled", "plain"]
 )
-
-
-def softness_and_cap(variant, C):
-    return {"PA": (1.0, inf), "PA-I": (1.0, C), "PA-II": (1.0 + 0.5 / C, inf)}[variant]
 
 
 def make_learner(name, n_features, n_classes, C=0.3):
@@ -50,14 +47,14 @@ def make_learner(name, n_features, n_classes, C=0.3):
 def run(step, theta, score, sq_norm, lower, upper, softness, cap):
     """Pull and new thresholds by the exact step."""
     edges, label = np.array([-inf, *theta, inf]), (float(score), float(sq_norm), lower, upper)
-    pull, finite = step(edges, np.empty(0), 0.0, *label, softness, cap)
+    pull, finite = step(edges, np.empty(0), 0.0, *label, float(softness), float(cap))
     assert finite
     assert edges[[0, -1]].tolist() == [-inf, inf]
     return pull, edges[1:-1]
 
 
 def by_quadprog(theta, score, sq_norm, lower, upper, softness, cap):
-    """New thresholds by the Goldfarb-Idnani solver, from the dual of all three variants.
+    """New thresholds by the Goldfarb-Idnani solver, from the dual of every variant.
 
     The dual is  min 1/2 s (v.m)^2 + softness/2 |m|^2 - d.m  over multipliers 0 <= m <= cap with
     signs v and signed shortfalls d. Its Hessian is as ill-conditioned as s is large, so sqrt(s) v.m

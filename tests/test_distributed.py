@@ -22,6 +22,7 @@ from sklearn.base import clone
 from fuzz.dask_kills import KILLED, fit_and_kill, mortals
 from ordspan import KernelOrdinalPA, MulticlassPA, OrdinalPA, OrdinalSVM, PRank, load, save
 from ordspan.distributed import Round, fit, predict
+from ordspan.learners import LinearLearner, MulticlassPALearner, PRankLearner
 
 pytestmark = pytest.mark.filterwarnings(
     # sockets and loops of clusters that were killed on purpose are closed by the collector
@@ -109,13 +110,13 @@ def test_one_block_on_dask_is_plain_training(client, estimator, labels):
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
 
 
-def mixed_by_hand(estimator, pieces, labels, rounds):
+def mixed_by_hand(kind, pieces, labels, rounds):
     """The definition, in plain NumPy: every piece from the same start, then the mean by rows."""
-    mixed = estimator._make_learner(X.shape[1], len(CLASSES))
+    mixed = kind(X.shape[1], len(CLASSES))
     for _ in range(rounds):
         ends = []
         for rows, ranks in zip(pieces, labels, strict=True):
-            learner = estimator._make_learner(X.shape[1], len(CLASSES))
+            learner = kind(X.shape[1], len(CLASSES))
             learner.model.weights[:] = mixed.model.weights
             learner.model.edges[:] = mixed.model.edges
             learner.learn_many(rows, ranks)
@@ -126,11 +127,16 @@ def mixed_by_hand(estimator, pieces, labels, rounds):
 
 
 @pytest.mark.parametrize(
-    "estimator", [OrdinalPA(average=False, balanced=False), PRank(), MulticlassPA()], ids=repr
+    ("estimator", "kind"),
+    [
+        (OrdinalPA(average=False, balanced=False), LinearLearner),
+        (PRank(), PRankLearner),
+        (MulticlassPA(), MulticlassPALearner),
+    ],
 )
-def test_rounds_mix_by_rows_as_defined(client, estimator):
+def test_rounds_mix_by_rows_as_defined(client, estimator, kind):
     cuts = [150, 250]
-    expected = mixed_by_hand(estimator, np.split(X, cuts), np.split(Y, cuts), rounds=3)
+    expected = mixed_by_hand(kind, np.split(X, cuts), np.split(Y, cuts), rounds=3)
     rows = da.from_array(X, chunks=((150, 100, 150), 4))
     model = fit(client, estimator, rows, lazy(Y), rounds=3)
     np.testing.assert_allclose(model.coef_, expected.weights, rtol=1e-12, atol=1e-14)
@@ -415,7 +421,7 @@ def test_progress_tells_rounds_blocks_and_the_running_error(client):
     assert [p.mae for p in seen if p.done == 4] == [r.mae for r in model.rounds_]
     error = moved = 0
     for rows, spans in zip(np.split(X, 4), np.split(SPANS, 4), strict=True):
-        learner = OrdinalPA()._make_learner(4, 4)
+        learner = LinearLearner(4, 4, average=True, balanced=True)
         ranks = learner.learn_many(rows, *spans.T, predict=True)
         error += np.maximum(0, np.maximum(spans[:, 0] - ranks, ranks - spans[:, 1])).sum()
         moved += learner.n_updates

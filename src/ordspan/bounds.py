@@ -452,9 +452,9 @@ class BoundProblem:
 def _shortest(planes: Floats, n_features: int) -> Ranker | None:
     """The shortest v with planes @ v >= 1, by Lawson and Hanson's least distance programming."""
     system = np.vstack([planes.T, np.ones(len(planes))])
-    goal = np.zeros(len(system))
-    goal[-1] = 1.0
-    residual = goal - system @ nnls(system, goal, maxiter=100 * len(planes))[0]
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    residual = target - system @ nnls(system, target, maxiter=100 * len(planes))[0]
     if residual[-1] * LONGEST_IDEAL**2 < 1.0:  # the last residual is 1 / (1 + |v|^2)
         return None
     v = -residual[:-1] / residual[-1]

@@ -1,7 +1,7 @@
 """The exact step against its definition, a QP solver and its slow twin."""
 
 from fractions import Fraction
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -9,59 +9,47 @@ from hypothesis import given
 
 import naive
 from ordspan.core import exact
-from steps import (
-    BRIEF,
-    THOROUGH,
-    VARIANTS,
-    as_both,
-    by_quadprog,
-    data_size,
-    run,
-    softness_and_cap,
-    trials,
-)
+from steps import BRIEF, THOROUGH, VARIANTS, as_both, by_quadprog, data_size, run, trials
 
 
-def exact_truth(theta, score, sq_norm, lower, upper, variant, C):
+def limits(variant, C):
+    """Softness and cap; "both" has the one of PA-II and the other of PA-I."""
+    if variant == "both":
+        return naive.softness_and_cap("PA-II", C)[0], C
+    return naive.softness_and_cap(variant, C)
+
+
+def exact_truth(theta, score, sq_norm, lower, upper, softness, cap):
     """The slow twin in rational arithmetic: not one digit is lost."""
-    C = Fraction(C)
-    softness = 1 + 1 / (2 * C) if variant == "PA-II" else Fraction(1)
-    cap = C if variant == "PA-I" else inf
     exact = np.array([Fraction(v) for v in theta], dtype=object)
-    return naive.exact_step(exact, Fraction(score), Fraction(sq_norm), lower, upper, softness, cap)
+    label, allowed = (lower, upper), (Fraction(softness), cap)
+    return naive.exact_step(exact, Fraction(score), Fraction(sq_norm), *label, *allowed)
 
 
-def assert_optimal(trial, variant, pull, new):
+def assert_optimal(theta, score, sq_norm, lower, upper, softness, cap, pull, new):
     """The Karush-Kuhn-Tucker conditions, which prove the optimum of a convex QP, with no slack."""
-    theta, score, sq_norm, lower, upper, C = trial
-    C = Fraction(C)
     landing = Fraction(score) + pull * Fraction(sq_norm)
     total = 0
     for i, (old, now) in enumerate(zip(theta, new, strict=True), start=1):
         side = 1 if i < lower else -1 if i >= upper else 0
         multiplier = side * (Fraction(old) - now)
-        margin = side * (landing - now) - 1
+        margin = side * (landing - now) - 1 + (softness - 1) * multiplier
         total += side * multiplier
         if side == 0:
             assert now == old
-        elif variant == "PA-I":
-            assert 0 <= multiplier <= C
-            assert margin >= 0 or multiplier == C
-            assert margin <= 0 or multiplier == 0
         else:
-            slack = multiplier / (2 * C) if variant == "PA-II" else 0
-            assert multiplier >= 0
-            assert margin + slack >= 0
-            assert multiplier * (margin + slack) == 0
+            assert 0 <= multiplier <= cap
+            assert margin >= 0 or multiplier == cap
+            assert margin <= 0 or multiplier == 0
     assert pull == total
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, "both"])
 @THOROUGH
 @given(trial=trials())
 def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
     theta, score, sq_norm, lower, upper, C = trial
-    softness, cap = softness_and_cap(variant, C)
+    softness, cap = limits(variant, C)
     size = data_size(theta, score)
 
     pull, new = run(exact.exact_step, *trial[:5], softness, cap)
@@ -74,8 +62,9 @@ def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
         solved = by_quadprog(*trial[:5], softness, cap)
         np.testing.assert_allclose(new, solved, rtol=0, atol=1e-9 * size)
 
-    true_pull, true_new = exact_truth(*trial[:5], variant, C)
-    assert_optimal(trial, variant, true_pull, true_new)
+    exactly = *trial[:5], *limits(variant, Fraction(C))
+    true_pull, true_new = exact_truth(*exactly)
+    assert_optimal(*exactly, true_pull, true_new)
     np.testing.assert_allclose(new, true_new.astype(float), rtol=0, atol=1e-12 * size)
     # s times an error in the pull is an error in the new score; on short rows the sum counts
     error = float(abs(Fraction(pull) - true_pull))
@@ -97,11 +86,11 @@ def test_a_score_that_lands_where_all_are_capped_is_exact_on_long_rows():
 
 
 @as_both
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, "both"])
 @BRIEF
 @given(trial=trials(max_classes=200, decades=4))
 def test_the_exact_step_is_its_slow_twin(form, variant, trial):
-    softness, cap = softness_and_cap(variant, trial[-1])
+    softness, cap = limits(variant, trial[-1])
     pull, new = run(form(exact.exact_step), *trial[:5], softness, cap)
     twin_pull, twin_new = naive.exact_step(*trial[:5], softness, cap)
     size = data_size(*trial[:2])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive
 from ordspan.core import multiclass
-from steps import BRIEF, THOROUGH, VARIANTS, as_both, labels, levels
+from steps import BRIEF, MULTICLASS, THOROUGH, as_both, labels, levels
 
-each_variant = pytest.mark.parametrize("variant", VARIANTS)
+each_variant = pytest.mark.parametrize("variant", MULTICLASS)
 
 
 @st.composite

@@ -159,7 +159,7 @@ def test_a_range_holds_all_ranks_within_reach_the_median_and_those_between(form,
     rng = np.random.default_rng(n_classes)
     state = new_state(n_classes)
     parts = core.parts_view.py_func(state)
-    parts.bands[1:-1], parts.head[core.UNIT] = np.sort(rng.normal(size=n_classes - 1)), 2.0
+    parts.bands[1:-1], parts.head[core.SCORE_FACTOR] = np.sort(rng.normal(size=n_classes - 1)), 2.0
     scores, medians = rng.normal(size=50), rng.integers(1, n_classes + 1, 50)
     for reach in (0.0, 0.3, 2.0, inf):
         low, high = np.tile(medians, (2, 1))

@@ -6,11 +6,11 @@ import pytest
 import naive
 from ordspan.core import exact, state
 from ordspan.learners import LinearLearner
-from steps import VARIANTS, by_quadprog, make_learner, stream
+from steps import MULTICLASS, SEARCHED, VARIANTS, by_quadprog, make_learner, stream
 
-WITH_THRESHOLDS = [*VARIANTS, *(f"{v} sca" for v in VARIANTS), "PRank"]
+WITH_THRESHOLDS = [*VARIANTS, *(f"{v} sca" for v in SEARCHED), "PRank"]
 BALANCED = [f"{v} averaged balanced" for v in VARIANTS]
-LEARNERS = [*WITH_THRESHOLDS, "perceptron", *(f"MC-{v}" for v in VARIANTS)]
+LEARNERS = [*WITH_THRESHOLDS, "perceptron", *(f"MC-{v}" for v in MULTICLASS)]
 
 
 def twin(name, *rows, **options):
@@ -103,8 +103,8 @@ def test_each_balanced_step_is_the_optimum_of_its_quadratic_program(variant):
             logs.append(np.log(x @ x))
         v = np.exp(np.mean(logs or [0.0]))
         assert learner.model.counters[state.SCALE] == pytest.approx(v)
-        softness, cap = v + 0.5 / C * (variant == "PA-II"), C if variant == "PA-I" else np.inf
-        solved = by_quadprog(theta, w @ x, x @ x, low, high, softness, cap)
+        softness, cap = naive.softness_and_cap(variant, C)
+        solved = by_quadprog(theta, w @ x, x @ x, low, high, softness - 1 + v, cap)
         new = theta + v * (solved - theta)
         np.testing.assert_allclose(learner.model.edges[1:-1], new, rtol=0, atol=1e-9 * v)
         moved = w + (theta - solved).sum() * x

@@ -13,6 +13,7 @@ from ordspan.datasets import synthetic
 from ordspan.experiments import protocol
 from ordspan.experiments.protocol import Curve
 from ordspan.experiments.reproduce import run
+from steps import VARIANTS
 
 DATA = synthetic(n=400, n_features=3)
 TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
@@ -28,7 +29,7 @@ def stream(percent=50, run=0, kind=protocol.REPORTED, **options):
 
 
 def reads_intervals(curve):
-    return curve.algorithm in ("PA", "PA-I", "PA-II", "PRIL")
+    return curve.algorithm in (*VARIANTS, "PRIL")
 
 
 def away(predicted, some):

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 import naive
 from ordspan.learners import KernelLearner
-from steps import VARIANTS, by_quadprog, softness_and_cap
+from steps import VARIANTS, by_quadprog
 
 K, D = 5, 3
 KERNELS = {
@@ -94,7 +94,7 @@ def test_each_step_is_the_optimum_of_the_quadratic_program_in_feature_space(name
         before, theta, new = learner.latent(X), learner.thresholds, learner.thresholds
         values, low, high = gram(name, X, X[i : i + 1])[:, 0], int(LOWER[i]), int(UPPER[i])
         if low > 1 or high < K:
-            limits = softness_and_cap(variant, 0.3)
+            limits = naive.softness_and_cap(variant, 0.3)
             new = by_quadprog(theta, before[i], values[i], low, high, *limits)
         learner.learn_one(X[i], low, high)
         np.testing.assert_allclose(learner.thresholds, new, rtol=0, atol=1e-9)

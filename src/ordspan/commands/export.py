@@ -234,7 +234,7 @@ def _probabilities(graph: Graph, away: str, calibration: Calibration) -> str:
 def _range_ends(graph: Graph, score: str, index: str, calibration: Calibration) -> tuple[str, str]:
     """First and last index of the range of every coverage, each (n, number of coverages)."""
     parts = calibration_parts.parts_view.py_func(calibration.state)
-    scaled = graph.add("Mul", score, parts.head[[calibration_parts.UNIT]])
+    scaled = graph.add("Mul", score, parts.head[[calibration_parts.SCORE_FACTOR]])
     away = graph.add("Sub", parts.bands[1:-1], scaled)
     away = graph.add("Unsqueeze", away, [1])  # (n, 1, K - 1), to compare with every reach
     reach = calibration.reach[:, np.newaxis]

@@ -17,8 +17,8 @@ Ranges: the range at a coverage holds every rank whose band of scores, bands[k -
 within `reach` of the score, and the median. In a stream the bands are those between the cuts, in
 log-odds, and one of them holds the median; in a batch those between the ranker's own thresholds.
 
-Arrays are copied and scaled in loops: Numba takes seconds to compile the message of an assignment
-to a slice whose shape does not fit.
+Arrays are filled in loops: for a slice assignment Numba compiles its shape error, which takes
+seconds.
 """
 
 from math import exp, expm1, inf, log, log1p, sqrt
@@ -32,7 +32,7 @@ from ordspan.core.state import MAX_TRIALS, Floats, wrong_type
 
 N_HEAD = 10
 N_CLASSES, CONTAIN, ROWS, WEIGHT, PENDING = range(5)
-RATE, UNIT, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(5, N_HEAD)
+RATE, SCORE_FACTOR, SLOPE, SLOPE_GRADIENT, SLOPE_CURVATURE = range(5, N_HEAD)
 """Head of the state: number of ranks, whether a range must contain the whole label, rows counted
 and their weight, weight since the last step; how far a miss moves a reach, factor of the scores
 among the bands, and the slope with its gradient and curvature."""
@@ -60,7 +60,7 @@ MIN_GAP, MAX_PART = 1e-50, 1e250
 """Limits of a state read from a file, far beyond what is learned; outside, products overflow."""
 MAX_SCORE, MAX_SLOPE = 1e100, 1e200
 """Scores are clipped to MAX_SCORE, whose square and product with a slope are still finite: by
-`bounded` in a stream, before they come here in a batch."""
+`clip_score` in a stream, by `clip_scores` of the learners in a batch."""
 
 SLOWNESS, RATES, RATE_EVERY = 0.6, 256, 32
 """The reach of a range moves by t^-SLOWNESS log-odds in row t; after RATES rows this rate is
@@ -144,11 +144,11 @@ def why_unusable(state: NDArray[Any], n_classes: int) -> str | None:
     tied = np.minimum(parts.curvature[:-1], parts.curvature[1:])
     if (parts.coupling > 0.0).any() or (parts.coupling[:-1] < -tied).any():
         return "has impossible curvatures"
-    counts = parts.head[[CONTAIN, ROWS, WEIGHT, PENDING, RATE, UNIT, SLOPE, SLOPE_CURVATURE]]
-    fits = counts[0] in (0.0, 1.0) and counts[1] <= MAX_TRIALS and parts.head[SLOPE] <= MAX_SLOPE
-    if (counts < 0.0).any() or not fits:
+    head = parts.head
+    fits = head[CONTAIN] in (0.0, 1.0) and head[ROWS] <= MAX_TRIALS and head[SLOPE] <= MAX_SLOPE
+    if (np.delete(head, SLOPE_GRADIENT) < 0.0).any() or not fits:
         return "has impossible counts, or too steep a slope"
-    if parts.head[UNIT] not in (1.0, parts.head[SLOPE]):
+    if head[SCORE_FACTOR] not in (1.0, head[SLOPE]):
         return "has bands that are neither thresholds nor cuts"
     return None
 
@@ -166,7 +166,7 @@ def parts_view(state):
 
 
 @compiled
-def bounded(score):
+def clip_score(score):
     """A score whose square is finite."""
     return max(-MAX_SCORE, min(MAX_SCORE, score))
 
@@ -298,7 +298,7 @@ def follow_cuts(parts):
     """Base ranges on the bands between the cuts, in log-odds."""
     for i in range(parts.cuts.size):
         parts.bands[i] = parts.cuts[i]
-    parts.head[UNIT] = parts.head[SLOPE]
+    parts.head[SCORE_FACTOR] = parts.head[SLOPE]
 
 
 @compiled
@@ -396,7 +396,7 @@ def widen_ranges(state, reach, scores, low, high):
     parts = parts_view(state)
     bands, n_classes = parts.bands, parts.bands.size - 1
     for i in range(scores.size):
-        place = parts.head[UNIT] * scores[i]
+        place = parts.head[SCORE_FACTOR] * scores[i]
         while low[i] > 1 and place - bands[low[i] - 1] <= reach:
             low[i] -= 1
         while high[i] < n_classes and bands[high[i]] - place <= reach:
@@ -406,7 +406,7 @@ def widen_ranges(state, reach, scores, low, high):
 @compiled
 def miss_of(parts, bands, reach, score, lower, upper):
     """The part of a label that the range at a reach misses, from 0 to 1."""
-    place, first, last = parts.head[UNIT] * score, lower, upper
+    place, first, last = parts.head[SCORE_FACTOR] * score, lower, upper
     while first <= upper and distance_to_bands(bands, place, first, first) > reach:
         first += 1
     while last > first and distance_to_bands(bands, place, last, last) > reach:
@@ -432,7 +432,7 @@ def update_reach(parts, rate, score, lower, upper):
 
     A larger coverage uses at least the reach of a smaller one, so that ranges are nested.
     """
-    far, used = distance_to_bands(parts.bands, parts.head[UNIT] * score, lower, upper), 0.0
+    far, used = distance_to_bands(parts.bands, parts.head[SCORE_FACTOR] * score, lower, upper), 0.0
     for j in range(parts.reach.size):
         used = max(used, parts.reach[j])
         miss = np.float64(far > used)  # for an exact label; a branch would be mispredicted
@@ -444,10 +444,10 @@ def update_reach(parts, rate, score, lower, upper):
 @compiled(inline="always")
 def observe_row(parts, score, lower, upper, weight):
     """Learn from the score that a row had before it was learned."""
-    head, score = parts.head, bounded(score)
+    head, score = parts.head, clip_score(score)
     if weight <= 0.0 or (lower == 1 and upper == parts.cuts.size - 1):
         return  # no information
-    if head[UNIT] != head[SLOPE]:
+    if head[SCORE_FACTOR] != head[SLOPE]:
         leave_thresholds(parts)
     head[ROWS] += 1.0
     head[WEIGHT] += weight
@@ -483,7 +483,7 @@ def leave_thresholds(parts):
     """Continue in a stream from a batch calibration."""
     parts.head[RATE] = max(1.0, parts.head[ROWS]) ** -SLOWNESS
     for j in range(parts.reach.size):
-        reach = parts.reach[j] * parts.head[SLOPE] / parts.head[UNIT]
+        reach = parts.reach[j] * parts.head[SLOPE] / parts.head[SCORE_FACTOR]
         parts.reach[j] = reach if reach < inf else START_REACH
     follow_cuts(parts)
 
@@ -497,7 +497,7 @@ def observe(state, scores, lower, upper, sample_weight, predicted):
     parts = parts_view(state)
     for i in range(lower.size):
         if predicted.size > 0:
-            shift, rank = parts.head[SLOPE] * bounded(scores[i]), lower[i]
+            shift, rank = parts.head[SLOPE] * clip_score(scores[i]), lower[i]
             while parts.cuts[rank] < shift:
                 rank += 1
             while parts.cuts[rank - 1] >= shift:
@@ -514,7 +514,7 @@ def fit_reach(state, bands, fold, scores, lower, upper, sample_weight):
     ``bands`` has one row for each fold; the unit is that of the scores.
     """
     parts = parts_view(state)
-    parts.head[UNIT] = 1.0
+    parts.head[SCORE_FACTOR] = 1.0
     rows, enough = sample_weight.sum(), 0.0
     for i in range(scores.size):
         far = distance_to_bands(bands[fold[i]], scores[i], lower[i], upper[i])

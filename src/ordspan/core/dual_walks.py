@@ -227,8 +227,8 @@ def keep_budget(support, budget, n_support, age):
         for j in range(row.size):
             row[j] = vectors[dropped // LANES, j, dropped % LANES]
         kernel_values(support.kernel, vectors, n_support, row, support.scratch[SPARE_VALUES])
-        nearest, known = nearest_vector(support, n_support, dropped)
-        if known:
+        nearest, is_nearest = nearest_vector(support, n_support, dropped)
+        if is_nearest:
             n_support = drop_vector(support, n_support, dropped, nearest)
     return n_support
 

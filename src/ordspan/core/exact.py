@@ -4,7 +4,7 @@ With score f, squared norm s, label [l, r] and thresholds theta, a step is the s
 
     w' = w + a x,   theta'_i = theta_i - lambda_i (i < l),   theta'_i = theta_i + mu_i (i >= r)
 
-that the variant allows. Its KKT conditions are one scalar equation for all three variants. Write
+that the variant allows. Its KKT conditions are one scalar equation for every variant. Write
 u = f + a s for the landing score, the score after the step; then
 
     lambda_i = clip((1 + theta_i - u) / sigma, 0, cap)
@@ -43,7 +43,7 @@ WIDE = 8
 
 @compiled
 def limits(rule, C):
-    """Softness and cap of a variant at a given C: all that distinguishes the three."""
+    """Softness and cap of a variant at a given C: all that distinguishes the variants."""
     if rule in (state.SOFT, state.SCA_SOFT):
         return 1.0 + 0.5 / max(C, MIN_C), inf
     if rule in (state.CAPPED, state.SCA_CAPPED):
@@ -58,8 +58,8 @@ def satisfied(edges, score, lower, upper):
 
 
 @compiled
-def sum_shortfalls(edges, landing, near, sign, cap):
-    """Sum of one side's shortfalls below the cap, and its pair (first uncapped, first cleared).
+def sum_shortfalls(edges, landing, near, sign, ceiling):
+    """Sum of one side's shortfalls below ``ceiling``, and its pair (first uncapped, first cleared).
 
     ``sign`` is +1 for the thresholds that belong below the score (scanned downwards from ``near``)
     and -1 for those that belong above it (upwards). Because the thresholds are sorted, the scan
@@ -67,7 +67,7 @@ def sum_shortfalls(edges, landing, near, sign, cap):
     """
     i, outward = near, -np.int64(sign)
     shortfall = 1.0 + sign * (edges[i] - landing)
-    while shortfall >= cap:
+    while shortfall >= ceiling:
         i += outward
         shortfall = 1.0 + sign * (edges[i] - landing)
     first_uncapped = i
@@ -79,7 +79,7 @@ def sum_shortfalls(edges, landing, near, sign, cap):
     return total, (first_uncapped, i)
 
 
-# Without it a step takes 3 times as long at 1,000 ranks, 1.4 times at 100.
+# Without this guess a step takes 3 times as long at 1,000 ranks, 1.4 times at 100.
 @compiled(inline="always")
 def central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated):
     """A landing score close to the root when many thresholds take part.
@@ -98,14 +98,14 @@ def central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated
 # On one linear piece, with n thresholds on their linear part, -s h(u) = drive - (u - landing) slope
 # with slope = sigma + s n. At a corner, where a threshold becomes linear or ceases to be, n changes
 # by 1 and h is continuous, so drive changes by s times the distance of the corner. Four corners can
-# come next, one for each index. Each turn moves one index by one, always in the same direction, and
-# none moves beyond its end (the pulling ones stop at the label, the opposing ones at the infinite
-# edges), so the walk ends.
+# come next, one for each index. Each iteration moves one index by one, always in the same
+# direction, and none moves beyond its end (the pulling ones stop at the label, the opposing ones at
+# the infinite edges), so the walk ends.
 #
 # Newton's method on the same sums (svm.py has it, where thresholds are not sorted) also ends on the
 # piece of the root, but a pass takes 1.2 times as long at 5 ranks, and 1.5 times for PA-I at 100.
 @compiled
-def walk_to_root(edges, landing, sq_norm, softness, cap, sign, near, pulling, opposing, drive):
+def walk_to_root(edges, landing, sq_norm, softness, ceiling, sign, near, pulling, opposing, drive):
     """Walk from corner to corner until the root lies on the current linear piece.
 
     The score moves in direction ``sign``. ``pulling`` is the pair (first uncapped, first cleared)
@@ -117,9 +117,9 @@ def walk_to_root(edges, landing, sq_norm, softness, cap, sign, near, pulling, op
     while True:
         clears = inf if pulling[1] == near else 1.0 + sign * (edges[pulling[1] + inward] - landing)
         uncaps = inf if pulling[0] == near else 1.0 + sign * (edges[pulling[0] + inward] - landing)
-        uncaps -= cap
+        uncaps -= ceiling
         violates = sign * (edges[opposing[1]] - landing) - 1.0
-        caps = cap - 1.0 + sign * (edges[opposing[0]] - landing)
+        caps = ceiling - 1.0 + sign * (edges[opposing[0]] - landing)
         corner = min(min(clears, uncaps), min(violates, caps))
         n_linear = inward * ((pulling[0] - pulling[1]) + (opposing[1] - opposing[0]))
         slope = softness + sq_norm * n_linear
@@ -146,7 +146,7 @@ def walk_to_root(edges, landing, sq_norm, softness, cap, sign, near, pulling, op
 # term is u - 1: all violated thresholds of a side land on the same value.
 @compiled
 def move_side(edges, correction, age, start, stop, sign, target, limit, cap, shrink):
-    """Move thresholds start..stop-1 of one side towards ``target``, in an order that holds.
+    """Move thresholds start..stop-1 of one side towards ``target``, and keep them sorted.
 
     ``shrink`` is the factor of the old threshold, ``limit`` the neighbour that does not move.
     """
@@ -165,20 +165,20 @@ def exact_step(edges, correction, age, score, sq_norm, lower, upper, softness, c
 
     Returns the pull a, and whether the numbers stayed finite; if not, nothing has moved.
     """
-    landing = score
-    left_sum, left = sum_shortfalls(edges, landing, lower - 1, 1.0, cap)
-    right_sum, right = sum_shortfalls(edges, landing, upper, -1.0, cap)
+    landing, ceiling = score, softness * cap  # the shortfall from which a multiplier is capped
+    left_sum, left = sum_shortfalls(edges, landing, lower - 1, 1.0, ceiling)
+    right_sum, right = sum_shortfalls(edges, landing, upper, -1.0, ceiling)
     n_violated = (lower - 1 - left[1]) + (right[1] - upper)
     if n_violated > WIDE:
         landing = central_guess(edges, score, sq_norm, lower, upper, softness, cap, n_violated)
-        left_sum, left = sum_shortfalls(edges, landing, lower - 1, 1.0, cap)
-        right_sum, right = sum_shortfalls(edges, landing, upper, -1.0, cap)
+        left_sum, left = sum_shortfalls(edges, landing, lower - 1, 1.0, ceiling)
+        right_sum, right = sum_shortfalls(edges, landing, upper, -1.0, ceiling)
     excess = left_sum - right_sum  # sigma times the sum of multipliers
     n_capped = (lower - 1 - left[0]) - (right[0] - upper)
     if n_capped != 0:
-        excess += cap * n_capped
+        excess += ceiling * n_capped
     drive = sq_norm * excess - softness * (landing - score)  # -s h(landing)
-    search = edges, landing, sq_norm, softness, cap
+    search = edges, landing, sq_norm, softness, ceiling
     if drive >= 0.0:
         way, left, right = walk_to_root(*search, 1.0, lower - 1, left, right, drive)
     else:

@@ -1,4 +1,4 @@
-"""Compiled: dot product, norm and sum of one row of data, dense or sparse."""
+"""Compiled: `Rows`, the record of checked rows, and scores, norms and sums of them."""
 
 from math import inf
 from typing import Any, NamedTuple

@@ -2,7 +2,8 @@
 
 A header comes first, then the edges, the weights and, for a learner that averages, the correction
 that turns the last edges and weights into their averages. One array makes a call from Python cheap,
-and a copy of it is a complete snapshot.
+and a copy of it is a complete snapshot. A `KernelLearner` has one without weights, and appends its
+support vectors to it.
 
 ``edges`` holds the thresholds with a sentinel at each end: ``edges[i]`` is theta_i of the paper for
 i = 1..K-1, ``edges[0]`` is minus infinity and ``edges[K]`` plus infinity. Ranks are 1..K.

@@ -99,7 +99,7 @@ def put_in(thresholds, multipliers, signs, free, landing, softness, cap):
 
 
 @compiled
-def sweep(point, multipliers, quiet, rows, norms, squared, order, turn):
+def sweep(point, multipliers, quiet, rows, norms, squared, order, n_sweep):
     """One exact block step for each row that does not rest; counts how long each has been quiet.
 
     ``point`` holds the thresholds, then the weights. A row that has been quiet q times in a row is
@@ -111,7 +111,7 @@ def sweep(point, multipliers, quiet, rows, norms, squared, order, turn):
     free, signs = np.empty(n_thresholds), np.empty(n_thresholds)
     for t in order:
         C = row_C[t]
-        if C <= 0.0 or turn & ((1 << min(quiet[t], LONGEST_REST)) - 1):
+        if C <= 0.0 or n_sweep & ((1 << min(quiet[t], LONGEST_REST)) - 1):
             continue
         softness, cap = (1.0 + 0.5 / C, inf) if squared else (1.0, C)
         own = multipliers[t]

@@ -46,7 +46,7 @@ def rank_near(edges, correction, age, score, guess):
 
 @compiled(inline="always")
 def score_row(model, score, values, columns):
-    """Score that a row is predicted by, given that of the last iterate: the average's, if any."""
+    """Score used to predict a row, given that of the last iterate: the average's, if any."""
     age = age_of(model)
     if age == 0.0:
         return score
@@ -56,15 +56,15 @@ def score_row(model, score, values, columns):
 # Given the model instead of its arrays, a step at 136 features takes 1.2 times as long.
 @compiled(inline="always")
 def rank_score(model, score, guess):
-    """Rank of the score that a row is predicted by."""
+    """Rank of the score used to predict a row."""
     return rank_near(model.edges, model.edge_correction, age_of(model), score, guess)
 
 
 def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
     """One trial; returns the rank and the score of the row before it is learned.
 
-    The rank is BAD_ROW, with nothing changed, if the row is refused. Without ``want_rank`` neither
-    result is meaningful otherwise.
+    The rank is BAD_ROW, with nothing changed, if the row is refused. Without ``want_rank`` the
+    results only tell whether the row was refused.
     """
     score, sq_norm = score_and_norm(model.weights, values, columns)
     if not (sq_norm < MAX_SQ_NORM and abs(score) < inf):
@@ -90,7 +90,7 @@ def learn_row(model, scratch, C, values, columns, lower, upper, want_rank):
 
 @compiled(inline="always")
 def score_of(model, values, columns):
-    """Score that a row is predicted by, or NaN if the row is refused."""
+    """Score used to predict a row, or NaN if the row is refused."""
     score, sq_norm = score_and_norm(model.weights, values, columns)
     return score_row(model, score, values, columns) if sq_norm < MAX_SQ_NORM else nan
 
@@ -147,7 +147,7 @@ def predict_one(state, values, columns):
 
 @compiled(nogil=False)
 def score_one(state, values, columns):
-    """Score that a row is predicted by, by a rule with thresholds; NaN if the row does not fit."""
+    """Score used to predict a row, by a rule with thresholds; NaN if the row does not fit."""
     fits = row_fits(values, columns, row_width(state))
     return score_of(view(state), values, columns) if fits else nan
 

@@ -9,7 +9,7 @@ from ordspan.core.state import Ranks
 from ordspan.labels.ranks import encode, find_classes, read_labels
 from ordspan.wording import check_choice
 
-RECIPES = {
+OFFSETS = {
     # [y-1, y], [y, y+1], [y-1, y] again as printed, [y-2, y], [y, y+2], [y-2, y+2]
     "paper": ((-1, 0), (0, 1), (-1, 0), (-2, 0), (0, 2), (-2, 2)),
     # assumes the repeated interval is a misprint for [y-1, y+1]
@@ -25,15 +25,15 @@ def coarsen_ranks(
     recipe: str = "paper",
 ) -> tuple[Ranks, Ranks]:
     """Widen a random fraction of exact ranks to one of six ranges each, clipped to 1..K."""
-    check_choice("recipe", recipe, RECIPES)
+    check_choice("recipe", recipe, OFFSETS)
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must be between 0 and 1, got {fraction!r}")
-    offsets = np.array(RECIPES[recipe])
+    ranges = np.array(OFFSETS[recipe])
     lower, upper = ranks.copy(), ranks.copy()
     chosen = rng.permutation(ranks.size)[: round(fraction * ranks.size)]
-    widths = offsets[rng.integers(len(offsets), size=chosen.size)]
-    lower[chosen] = np.maximum(1, ranks[chosen] + widths[:, 0])
-    upper[chosen] = np.minimum(n_classes, ranks[chosen] + widths[:, 1])
+    offsets = ranges[rng.integers(len(ranges), size=chosen.size)]
+    lower[chosen] = np.maximum(1, ranks[chosen] + offsets[:, 0])
+    upper[chosen] = np.minimum(n_classes, ranks[chosen] + offsets[:, 1])
     return lower, upper
 
 

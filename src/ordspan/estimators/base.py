@@ -39,9 +39,9 @@ CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
 }
 """What a parameter may be, in every estimator that has it; learners check the others."""
-UNEQUAL, FAR = 1e3, 30.0
-"""Features whose sizes differ by more than the factor UNEQUAL, or that lie further than FAR times
-their spread from 0, are reported: steps follow the large ones."""
+UNEQUAL, OFF_CENTRE = 1e3, 30.0
+"""Features whose sizes differ by more than the factor UNEQUAL, or that lie further than OFF_CENTRE
+times their spread from 0, are reported: steps follow the large ones."""
 SAMPLE = 1000  # rows, evenly spaced, that the sizes of features are taken from
 
 
@@ -149,8 +149,8 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
     def _make_learner(self, n_features: int, n_classes: int) -> Learner:
         raise NotImplementedError("subclasses must create their learner")
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[Any]]:
-        """What ``fit`` learns: all that it was given as checked rows, and the grades."""
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, NDArray[Any]]:
+        """The arguments of `fit`, checked: rows ready to learn, and the grades."""
         self._validate_params()
         X = self._checked(X, reset=True)
         labels, order = read_labels(y)
@@ -159,7 +159,7 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
         rows = rows._replace(weight=self._weights(rows, classes))
         if rows.weight.size and not rows.weight.any():
             raise ValueError("class_weight and sample_weight are zero for every row")
-        if not vars(self).get("_in_fold"):  # the whole has been looked at
+        if not vars(self).get("_in_fold"):  # already warned about the whole data
             warn_of_scales(X, self._names())
         return rows, classes
 
@@ -391,7 +391,7 @@ def warn_of_scales(X: Any, names: Any) -> None:
         offsets = np.abs(means) / np.sqrt(variances)
         varies = variances > np.finfo(np.float64).eps * means**2
     there = np.flatnonzero(varies & (sizes > 0.0))
-    far = np.flatnonzero(varies & (offsets > FAR))
+    far = np.flatnonzero(varies & (offsets > OFF_CENTRE))
     if there.size == 0:
         return
     small, large = there[np.argmin(sizes[there])], np.argmax(sizes)

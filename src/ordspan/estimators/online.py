@@ -54,7 +54,7 @@ class OrdinalEstimator(BaseOrdinal):
             The estimator itself, unchanged if an error is raised.
         """
         with self.unchanged_on_error():
-            rows, classes = self._fit_rows(X, y, sample_weight)
+            rows, classes = self._rows_to_fit(X, y, sample_weight)
             learner = self._make_learner(self.n_features_in_, classes.size)
             rng = check_random_state(self.random_state)
             for _ in range(self.max_iter):

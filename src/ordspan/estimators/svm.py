@@ -115,7 +115,7 @@ class OrdinalSVM(ThresholdModel):
             The estimator itself, unchanged if an error is raised.
         """
         with self.unchanged_on_error():
-            rows, classes = self._fit_rows(X, y, sample_weight)
+            rows, classes = self._rows_to_fit(X, y, sample_weight)
             optimum = solve(
                 *(rows, classes.size, self.C, self.loss, self.tol, self.max_iter),
                 seed=int(check_random_state(self.random_state).randint(2**31)),

@@ -17,11 +17,11 @@ from ordspan.experiments.results import HINDSIGHT
 from ordspan.learners import LinearLearner, MulticlassPALearner, PerceptronLearner, PRankLearner
 from ordspan.learners.base import rank_among
 from ordspan.learners.batch import Optimum, solve
-from ordspan.learners.linear import VARIANTS
+from ordspan.learners.linear import CLASSES, VARIANTS, variants_with
 from ordspan.learners.rows import make_rows
 
 ALGORITHMS = (*VARIANTS, "PRank", "MCP")
-MULTICLASS = {f"MC-{variant}": variant for variant in VARIANTS}
+MULTICLASS = {f"MC-{variant}": variant for variant in variants_with(CLASSES)}
 CITED_ALGORITHMS = ("PRIL", *MULTICLASS)
 """Algorithms that the paper cites but does not run; PRIL is PRank trained on intervals."""
 
@@ -87,7 +87,8 @@ def curves_of(job: ReproduceJob) -> list[Curve]:
     """The algorithms in order, then the requested extra curves."""
     variants = [name for name in job.algorithms if name in VARIANTS]
     averaged = [Curve(name, average=True) for name in variants if job.average]
-    searched = [Curve(name, solver=job.solver) for name in variants if job.solver != "exact"]
+    printed = [] if job.solver == "exact" else variants_with(job.solver)
+    searched = [Curve(name, solver=job.solver) for name in variants if name in printed]
     return [*map(Curve, job.algorithms), *averaged, *searched]
 
 

@@ -85,8 +85,8 @@ def read_ends(text: str) -> dict[str, Amount]:
 def read_bracket(text: str, starts: Collection[float]) -> tuple[float, float]:
     """A written bracket as [low, high), or low = high if it is a single amount.
 
-    Written ends are usually included: where another bracket starts one step later, that start is
-    the edge; or else a start at the same amount; or else a round amount one step later.
+    Written ends are usually included. The upper edge is the start of another bracket one step
+    later; else a start at the same amount; else a round amount one step later.
 
     >>> read_bracket("$25,000 to $49,999", {50_000.0}), read_bracket("$40-75k", {75_000.0})
     ((25000.0, 50000.0), (40000.0, 75000.0))
@@ -247,10 +247,10 @@ def check_edges(edges: Any) -> Floats:
 
 
 def find_edges(spans: Floats, counts: NDArray[np.int64]) -> tuple[Floats, list[str]]:
-    """The edges of brackets, of which each occurs ``counts`` times; notes on them and on the rest.
+    """The edges to learn among those of brackets, and notes on those used and left out.
 
-    An outermost edge beyond which no label lies separates nothing; edges of fewer than FEW_LABELS
-    labels are left out.
+    Each bracket occurs ``counts`` times. An outermost edge beyond which no label lies separates
+    nothing; edges of fewer than FEW_LABELS labels are left out.
     """
     low, high = spans.T
     is_range = low < high

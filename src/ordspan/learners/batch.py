@@ -24,8 +24,8 @@ MAX_REACH = 1e100
 class Optimum:
     """A ranker with a bound on its distance from the best one, and the ascent that finds it.
 
-    Nothing has a smaller value than ``dual``; ``gap`` is (primal - dual) / primal, and not negative
-    up to rounding.
+    No ranker has a smaller objective than ``dual``; ``gap`` is (primal - dual) / primal, and not
+    negative up to rounding.
     """
 
     weights: Floats
@@ -69,9 +69,8 @@ class Optimum:
     def climb(self, tol: float, max_iter: int) -> None:
         """Sweep until the gap is at most ``tol``, or ``max_iter`` sweeps are done.
 
-        The value of any ranker is an upper bound. That of the average of the points since the last
-        one is looked at: it is a much better ranker than the last point, which the multipliers
-        define.
+        The value of any ranker is an upper bound. It evaluates the average of the points since the
+        last check, a much better ranker than the last point, which the multipliers define.
         """
         next_check, recent = self.n_iter + 1, list[Floats]()
         while True:

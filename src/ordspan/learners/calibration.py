@@ -111,7 +111,7 @@ class Calibration:
     @property
     def reach_unit(self) -> str:
         """Unit of the reach: "log-odds" after a stream, "score" after a batch."""
-        return "log-odds" if self.state[layout.UNIT] == self.slope else "score"
+        return "log-odds" if self.state[layout.SCORE_FACTOR] == self.slope else "score"
 
     def observe(
         self,
@@ -186,7 +186,7 @@ class Calibration:
             The calibration itself.
         """
         self.state = layout.new_state(self.n_classes, self.coverages, self.labels == "contain")
-        latent = bounded(scores)
+        latent = clip_scores(scores)
         low, high = (np.asarray(end, dtype=np.int64) for end in (lower, upper))
         weight = np.ones(latent.size) if sample_weight is None else np.asarray(sample_weight, float)
         folds = np.zeros(latent.size, dtype=np.int64) if fold is None else np.asarray(fold)
@@ -209,7 +209,7 @@ class Calibration:
         thresholds : array of shape (K - 1,)
             Thresholds of the ranker that predicts, on the scale of those given to `fit`.
         """
-        if self.state[layout.UNIT] == 1.0:
+        if self.state[layout.SCORE_FACTOR] == 1.0:
             self._parts.bands[:] = with_ends(thresholds)
 
     def predict(self, scores: ArrayLike) -> Ranks:
@@ -225,7 +225,7 @@ class Calibration:
         ndarray of shape (n,)
             Ranks 1..K.
         """
-        return np.searchsorted(self.cuts, self.slope * bounded(scores)).astype(np.int64) + 1
+        return np.searchsorted(self.cuts, self.slope * clip_scores(scores)).astype(np.int64) + 1
 
     def probabilities(self, scores: ArrayLike) -> Floats:
         """Probability of every rank, (n, K); rows sum to 1.
@@ -240,7 +240,7 @@ class Calibration:
         ndarray of shape (n, K)
             The probabilities.
         """
-        latent = bounded(scores)
+        latent = clip_scores(scores)
         out = np.empty((latent.size, self.n_classes))
         layout.probabilities(self.state, latent, out)
         return out
@@ -261,7 +261,7 @@ class Calibration:
             Exact even where the probability itself underflows to 0.
         """
         out = np.empty(scores.size)
-        layout.log_probabilities(self.state, bounded(scores), lower, upper, out)
+        layout.log_probabilities(self.state, clip_scores(scores), lower, upper, out)
         return out
 
     def ranges(self, scores: ArrayLike, coverage: float) -> tuple[Ranks, Ranks]:
@@ -281,7 +281,7 @@ class Calibration:
         """
         reach = self.reach[self.level(coverage)]
         low, high = np.tile(self.predict(scores), (2, 1))
-        layout.widen_ranges(self.state, reach, bounded(scores), low, high)
+        layout.widen_ranges(self.state, reach, clip_scores(scores), low, high)
         return low, high
 
     def level(self, coverage: float) -> int:
@@ -290,12 +290,12 @@ class Calibration:
         Parameters
         ----------
         coverage : float
-            The coverage.
+            Matched to within 1e-9.
 
         Returns
         -------
         int
-            Its index.
+            Its place, in ``reach`` too.
         """
         at = np.flatnonzero(np.abs(self.coverages - coverage) <= 1e-9)
         if not at.size:
@@ -347,12 +347,12 @@ class Calibration:
         """
         if fault := layout.why_unusable(state, n_classes):
             raise ValueError(f"its calibration {fault}")
-        found = cls(n_classes)
-        found.state = state
-        return found
+        calibration = cls(n_classes)
+        calibration.state = state
+        return calibration
 
 
-def bounded(scores: ArrayLike) -> Floats:
+def clip_scores(scores: ArrayLike) -> Floats:
     """Scores as floats that are not too large for what is computed from them."""
     return np.clip(np.asarray(scores, dtype=np.float64), -layout.MAX_SCORE, layout.MAX_SCORE)
 

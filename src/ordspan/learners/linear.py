@@ -24,14 +24,22 @@ DEFAULT_C = 0.1
 MAX_C = 1e300
 
 
+def variants_with(kind: str) -> list[str]:
+    """The variants that have a rule of some kind.
+
+    >>> variants_with("sca")
+    ['PA', 'PA-I', 'PA-II']
+    """
+    return [variant for variant, rules in VARIANTS.items() if kind in rules]
+
+
 def check_rule(variant: str, C: float, kind: str = EXACT_STEP) -> int:
     """The number of a variant's rule of some kind in compiled code.
 
     >>> check_rule("PA-II", 1.0)
     2
     """
-    check_choice("variant", variant, VARIANTS)
-    check_choice(f"rule of {variant}", kind, VARIANTS[variant])
+    check_choice("variant", variant, variants_with(kind))
     number = C.item() if isinstance(C, np.number) else C
     if not isinstance(number, int | float) or not 0 < number <= MAX_C:
         raise ValueError(f"C must be a finite number above 0, got {C!r}")

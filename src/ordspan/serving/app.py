@@ -233,10 +233,10 @@ def describe(engine: Engine, routes: dict[str, Any]) -> dict[str, Any]:
     (one, undo), schemas = msgspec.json.schema_components(
         [engine.reader.type, UndoRequest], ref_template="#/components/schemas/{name}"
     )
-    either = {"oneOf": [one, {"type": "array", "items": one}]}
+    one_or_list = {"oneOf": [one, {"type": "array", "items": one}]}
     bodies = {
-        "/predict": {"schema": either, "example": example},
-        "/learn": {"schema": either, "example": labelled},
+        "/predict": {"schema": one_or_list, "example": example},
+        "/learn": {"schema": one_or_list, "example": labelled},
         "/undo": {"schema": undo, "example": {"key": "interview 17"}},
     }
     paths: dict[str, Any] = {}

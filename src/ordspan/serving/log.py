@@ -132,7 +132,7 @@ class Log:
             return totals
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what was appended is on disk already."""
         self._db.close()
 
     @contextmanager

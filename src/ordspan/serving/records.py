@@ -122,7 +122,7 @@ class RecordReader:
             model.classes_,
             f'correct it, write a range as "{low} to {high}", ">={low}" or {pair}, or {RETRAIN}',
         )
-        self._ends = lru_cache(4096, typed=True)(self._read_ends)  # most labels repeat
+        self._ranks = lru_cache(4096, typed=True)(self._read_ranks)  # most labels repeat
 
     @cached_property
     def type(self) -> Any:
@@ -158,13 +158,13 @@ class RecordReader:
                 raise ValueError("no label; give 'label', or 'lower', 'upper' or both")
             if "label" in label and len(label) > 1:
                 raise ValueError("give either 'label', or 'lower' and 'upper', not both")
-            ends = self._ends(label.get("label", (label.get("lower"), label.get("upper"))))
+            ends = self._ranks(label.get("label", (label.get("lower"), label.get("upper"))))
         except ValueError as error:
             raise RequestError(f"{REQUEST}, record {number}: {error}") from None
         text = msgspec.json.encode(record[: len(self._columns)]).decode()
         return Event(0, LEARN, other.get(KEY), 0.0, text, *ends)
 
-    def _read_ends(self, label: Any) -> tuple[int, int]:
+    def _read_ranks(self, label: Any) -> tuple[int, int]:
         """Lowest and highest rank of a label."""
         if not isinstance(label, tuple):
             return self._labels.interval(number_as_text(label))

@@ -91,7 +91,7 @@ class History:
         self.replies: dict[int, tuple[Event, Note]] = {}  # by event id, without undone ones
         self.undone: dict[int, tuple[Event, Note]] = {}
         # items that an annotator has answered (True) or skipped
-        self.seen: dict[str, dict[int, bool]] = defaultdict(dict)
+        self.handled: dict[str, dict[int, bool]] = defaultdict(dict)
         self.answered = np.zeros(n_items, dtype=np.int64)  # how often, by anyone
         # sums of distances to the answers that test the model: its own, and of each constant grade
         self.losses = np.zeros(1 + n_classes, dtype=np.int64)
@@ -103,12 +103,12 @@ class History:
         if event.undoes is not None:
             self.undone[event.undoes] = self.replies.pop(event.undoes)
             event, note = self.undone[event.undoes]
-            del self.seen[note.annotator][note.item]
+            del self.handled[note.annotator][note.item]
             sign = -1
         else:
             note = msgspec.json.decode(event.extra, type=Note)
             self.replies[event.id] = event, note
-            self.seen[note.annotator][note.item] = event.kind == LEARN
+            self.handled[note.annotator][note.item] = event.kind == LEARN
             sign = 1
         if event.kind == LEARN:
             self.answered[note.item] += sign
@@ -118,7 +118,7 @@ class History:
 
     def n_answers(self, annotator: str) -> int:
         """Number of items that an annotator has answered."""
-        return sum(self.seen[annotator].values())
+        return sum(self.handled[annotator].values())
 
     def last(self, annotator: str) -> Event | None:
         """The last answer or skip of an annotator that is not undone."""
@@ -203,7 +203,7 @@ class Session:
         annotator = self._read(body, NextRequest).annotator
         with self._lock:
             left = np.ones(len(self.items), dtype=bool)
-            left[list(self.history.seen[annotator])] = False
+            left[list(self.history.handled[annotator])] = False
             if not left.any():
                 return {"item": None} | self._counts(annotator)
             return self._question(self._choose(left, annotator))
@@ -268,7 +268,7 @@ class Session:
         item = said.item
         if item >= len(self.items):
             raise RequestError(f"there is no item {item}; items count from 0", 404)
-        if item in self.history.seen[said.annotator]:
+        if item in self.history.handled[said.annotator]:
             raise RequestError(
                 f"{said.annotator} has answered or skipped {self.items.name(item)} already; "
                 "undo that first",
@@ -323,7 +323,7 @@ class Session:
 
     def _counts(self, annotator: str) -> dict[str, int]:
         """Number of items an annotator has answered, and has left."""
-        left = len(self.items) - len(self.history.seen[annotator])
+        left = len(self.items) - len(self.history.handled[annotator])
         return {"answered": self.history.n_answers(annotator), "left": left}
 
 
