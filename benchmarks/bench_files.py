@@ -131,10 +131,9 @@ def write_big(path: Path, n_bytes: int, writer: Any, n_rows: int) -> None:
 def memory(folder: Path, name: str, writer: Any, n_rows: int, n_bytes: int) -> list[Row]:
     path = folder / f"big.{name.lower()}"
     write_big(path, n_bytes, writer, n_rows)
-    words = [*train_words(path), "--grades", "1..5"]
-    peak = in_fresh_process(process_costs, *words)[2]
-    gigabytes = path.stat().st_size / 2**30
-    work = f"peak memory of ordspan train on a {name} file of {gigabytes:.1f} GB"
+    peak = in_fresh_process(process_costs, *train_words(path), "--grades", "1..5")[2]
+    size = path.stat().st_size / 2**30
+    work = f"peak memory of ordspan train on a {name} file of {size:.1f} GB"
     return [Row.at_most(work, peak, 600, " MB")]
 
 
@@ -151,8 +150,7 @@ def commands(folder: Path, repeats: int) -> list[Row]:
     csv.write_csv(as_table(*graded_rows(500, 8, 5)), path)
     small = [*train_words(path), "--grades", "1..5"]
     _, cold, _ = process_costs(*small, NUMBA_CACHE_DIR=str(folder / "cache"))
-    process_costs(*small)
-    _, used, _ = np.median([process_costs(*small) for _ in range(repeats)], axis=0)
+    _, used, _ = np.median([process_costs(*small) for _ in range(repeats + 1)][1:], axis=0)
     wall = np.median([process_costs("-m", "ordspan", "--help")[0] for _ in range(repeats)])
     work = "ordspan train on a CSV file of 500 rows, processor time of the whole command"
     return [
