@@ -439,6 +439,7 @@ def brackets(
         if texts.ndim == 2:
             return brackets(texts[:, 0], texts[:, 1], edges)
         words = Counter(texts[~is_open(texts)].astype(str).tolist())
+        amounts.refuse_points(words, bands)
         classes, notes = (
             amounts.bands_of(words) if bands is None else (np.array(amounts.band_names(bands)), [])
         )

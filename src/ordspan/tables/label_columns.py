@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ordspan.core.state import Ranks
-from ordspan.labels.amounts import BRACKETS
+from ordspan.labels.amounts import BRACKETS, refuse_points
 from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.ranks import shared_edge
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
+THOUSANDS = r"\b([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?\b"
 BETWEEN_ENDS = "\x1e"  # between the cells of a label
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
@@ -62,8 +63,13 @@ class LabelColumns:
         labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
         return _one_label(labels) if self.ratings else labels
 
-    def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
-        """The cells as `texts`, with decimal points; lists that are no ratings are refused."""
+    def frame(
+        self, table: pl.DataFrame, decimal: str, path: str, edges: Any = None
+    ) -> pl.DataFrame:
+        """The cells as `texts`, with decimal points; lists that are no ratings are refused.
+
+        So are points that may separate thousands of amounts, which have ``edges`` once known.
+        """
         import polars as pl
 
         labels = self.texts(table)
@@ -83,6 +89,12 @@ class LabelColumns:
                     "file is a comma; write the grade with a comma, or without a separator of "
                     "thousands"
                 )
+        are_amounts = self.brackets or self.parts or edges is not None
+        if decimal == "," and are_amounts:
+            labels = labels.with_columns(pl.all().str.replace_all(THOUSANDS, "${1}${2}${3}"))
+        elif are_amounts:
+            cells = {cell for column in labels for cell in column.unique()}
+            refuse_points(cells, edges, f"{path}: ")
         if decimal == ",":  # else 3,456 would be an amount of thousands
             return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))
         return labels
@@ -132,7 +144,7 @@ class LabelColumns:
         codes = labels.cast(pl.Enum(words)).to_physical().to_numpy()
         first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(words)))
         ranks, wrong = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
-        distinct = self.frame(table[first], decimal, path)
+        distinct = self.frame(table[first], decimal, path, reader.edges)
         for code, label in enumerate(distinct.iter_rows(named=True)):
             try:
                 ranks[code] = self._read_cells(reader, label)
