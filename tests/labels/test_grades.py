@@ -23,7 +23,7 @@ def grades_in(labels, classes=None):
     [
         ["low", "mid", "high"],
         np.array(["low", "mid", "high"], dtype=object),
-        (3, 1, 2),
+        (3, 2, 1),
         [0.37, 1.22],
         ["1", "1-2", "2"],
         np.array(["2024-01-01", "2024-02-01"], dtype="M8[D]"),
@@ -38,7 +38,7 @@ def test_orders_are_lists_or_ranges():
     assert read_order("4..1").tolist() == [4, 3, 2, 1]
     assert read_order("b, a").tolist() == ["b", "a"]
     assert read_order("1,1.3").tolist() == [1.0, 1.3]
-    for wrong in ("a,,b", "a,a", "a"):
+    for wrong in ("a,,b", "a,a", "a", "2,1,4,3"):
         with pytest.raises(ValueError):
             read_order(wrong)
 
@@ -81,6 +81,7 @@ NO_ORDER = (
     [
         ([1, 2], [1, 2, 2], "lists 2 more than once"),
         ([1, 2], ["a", "b", "a"], "lists 'a' more than once"),
+        ([1, 2], (3, 1, 2), r"\[3, 1, 2\] neither rise nor fall; .*lowest.*classes=\[1, 2, 3\]"),
         ([1, 2], [[1, 2]], "1-d list from lowest to highest, got 2-d"),
         ([1, 2], ["a"], "found only the grade 'a' .*; list all grades: classes="),
         ([1, 2], [], "found no grades; list all grades: classes="),

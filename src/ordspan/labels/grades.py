@@ -42,6 +42,12 @@ def check_classes(classes: Any) -> NDArray[Any]:
     unique, counts = np.unique(order, return_counts=True)
     if unique.size < order.size:
         raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
+    in_order = (order == unique).all() or (order[::-1] == unique).all()
+    if order.dtype.kind in "iuf" and not in_order:
+        raise ValueError(
+            f"the grades {shown(order)} neither rise nor fall; give them from lowest to highest, "
+            f"{grades_hint(unique.tolist())}"
+        )
     if order.size < 2:
         what = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grades"
         raise ValueError(f"found {what}; list all grades: {ALL_GRADES}")
