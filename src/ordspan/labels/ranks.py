@@ -434,6 +434,9 @@ def brackets(
     """
     bands = None if edges is None else amounts.check_edges(edges)
     dtype = getattr(lower, "dtype", None)
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if hasattr(categories, "closed"):  # of pd.cut
+        lower, dtype = lower.astype("interval"), categories
     if upper is None and not hasattr(dtype, "closed"):
         texts = read_labels(lower)[0]
         if texts.ndim == 2:
