@@ -135,11 +135,19 @@ def test_a_range_of_other_labels_is_no_grade_unless_it_is_listed(labels, label):
         (["1", "2", "x"], "row 2: label 'x'"),
         (["low", "high", "low-high"], r"--grades .*\); 'low-high' is a range of others"),
         (["below average", "average", "above average"], r"'above average' is a range of others"),
+        (
+            ["low", "high", "-"],
+            r"order of .*\['high', 'low'\] is not known.*; '-' \(1 row\).*--na -\)",
+        ),
+        (
+            ["no, I", "yes"],
+            r"\['no, I', 'yes'\] is not known.*--grades '\"no, I\",yes'\), put in order",
+        ),
         (["25+", "18-24", "other"], r"\['18-24', '25\+', 'other'\] is not known.*--grades"),
         (["25+", "18-24", "unknown"], r"--brackets.*--grades.*'unknown' \(1 row\).*--na unknown"),
-        ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies far .*--na 99\).*--grades 0,1,2"),
-        ([*"12345", "9", "9"], r"^9 \(2 rows\) lies far .*--na 9\).*--grades 1,2,3,4,5,9"),
-        ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lies far"),
+        ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies far .*--na COLUMN:99\).*--grades 0,1,2"),
+        ([*"12345", "9", "9"], r"^9 \(2 rows\) lies far .*--na COLUMN:9\).*--grades 1,2,3,4,5,9"),
+        ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lie far"),
         (["$0-$9,999", "$10k+", "?"], r"'\$0-\$9,999' look like brackets.*--brackets.*--na '\?'"),
         (["25+", "18–24", "<18"], r"'<18' look like brackets.*--grades '<18,18-24,25\+'\); if"),
         (["1", "2", "4", ">3"], r"do not show which grades '>3' means: .*--grades"),  # is 3 one?

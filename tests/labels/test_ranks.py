@@ -128,7 +128,7 @@ def test_bad_labels_name_row_value_and_the_way_out(labels, classes, message):
 
 
 def test_codes_far_from_the_other_grades_get_a_warning():
-    with pytest.warns(UserWarning, match=r"\[99\] lies far from the other grades.*no answer"):
+    with pytest.warns(UserWarning, match=r"\[99\] lie far from the other grades.*no answer"):
         OrdinalPA().fit(np.eye(5), [1, 2, 3, 4, 99])
 
 

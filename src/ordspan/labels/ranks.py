@@ -152,8 +152,8 @@ def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDAr
     is_numeric = grades.dtype.kind in "iuf"
     if labels.ndim == 1 and is_numeric and (codes := far_from_others(grades)).size:
         warn(
-            f"{shown(codes)} lies far from the other grades: leave its rows out if it stands for "
-            "no answer, or list all grades with classes=[...] if it is one"
+            f"the labels {shown(codes)} lie far from the other grades: leave such rows out if they "
+            "stand for no answer, or list all grades with classes=[...]"
         )
     if labels.ndim == 2 and is_numeric and (edge := shared_edge(*labels.T)):
         warn(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.labels import amounts, forms
-from ordspan.wording import brief, closest, columns_hint, fold, shown
+from ordspan.wording import brief, closest, fold, shown
 
 BETWEEN_RATINGS = "␟"
 """Between the ratings of several people in one label."""
@@ -163,7 +163,7 @@ class LabelReader:
         meant = f"did you mean {grade!r}? If not, " if grade else ""
         may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
         if whole and (may_be_code or forms.is_no_answer(word)):
-            way = "" if self._owner else f", in files with {columns_hint('na', word)}"
+            way = "" if self._owner else f", in files with {forms.na_hint([word])}"
             meant = f"if it means no answer, leave the row out{way}; otherwise "
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
