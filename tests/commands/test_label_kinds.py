@@ -266,15 +266,13 @@ POINTS = {
 @pytest.mark.parametrize("name", POINTS)
 def test_points_between_thousands_are_asked_about(name, tmp_path):
     path, how = tmp_path / "a.csv", ("--label", "income", "--brackets")
-    plain = [word.replace(".", "") for word in POINTS[name]]
-    model, _ = trained(tmp_path, write(path, income=np.array(plain)[THIRDS]), *how)
+    labels = np.array(POINTS[name])[THIRDS]
+    model, _ = trained(tmp_path, write(path, income=np.char.replace(labels, ".", "")), *how)
     (tmp_path / "m").rename(tmp_path / "model")
-    assert "separate thousands? If so, write" in refused(
-        tmp_path, write(path, income=np.array(POINTS[name])[THIRDS]), *how
-    )
+    assert "thousands? If so, write" in refused(tmp_path, write(path, income=labels), *how)
     assert "thousands?" in said("evaluate", path, "--model", tmp_path / "model", code=1)
     if name != "single":  # with a decimal comma they separate thousands
-        table = pl.DataFrame({"size": SIZE, "income": np.array(POINTS[name])[THIRDS]})
+        table = pl.DataFrame({"size": SIZE, "income": labels})
         table.write_csv(path, separator=";", decimal_comma=True)
         again, _ = trained(tmp_path, path, *how, "--decimal", ",")
         assert again.classes_.tolist() == model.classes_.tolist()

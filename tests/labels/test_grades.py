@@ -91,6 +91,7 @@ NO_ORDER = (
         (["low", "low"], None, NO_ORDER),
         (["1", "2", "many"], None, NO_ORDER),
         (["1", "nan"], None, NO_ORDER),
+        (["1", ""], None, "; '' is an empty cell: None is an open end"),
         (pd.Series(pd.Categorical(["low", "high"])), None, NO_ORDER),
         (np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]"), None, NO_ORDER),
         (AGES, None, NO_ORDER),
@@ -99,7 +100,7 @@ NO_ORDER = (
         (["pre-school", "school", "post-school"], None, NO_ORDER),
         (["1", "1.0", "2"], None, r"two of the labels \['1', '1.0', '2'\] are the same"),
         ([0.37, 1.22, 2.0], None, "Unknown label type: continuous. Labels like .* look like measu"),
-        (["0.37", "1.22", "2"], None, r"look like measurements: .*classes=\["),
+        (["10.37", "1.22", "2"], None, r"\[1.22, 10.37\] look like measurements: .*classes=\["),
         ([[1, 0.37]], None, "look like measurements"),
     ],
 )

@@ -28,7 +28,7 @@ AMOUNT = re.compile(
 THOUSANDS = re.compile(r"(?<![0-9.,'])[1-9][0-9]{0,2}(\.[0-9]{3})+(?![0-9])")
 """A number with points as some languages write them between thousands."""
 STARTS = ("low", "above")
-BRACKETS = hint("brackets=True, or ordspan.brackets", "--brackets")
+BRACKETS = hint("ordspan.brackets, or with files brackets=True", "--brackets")
 EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
 WIDENED = "brackets that end between two edges are widened to them"
 FEW_LABELS = 5
@@ -78,10 +78,9 @@ def refuse_points(words: Collection[str], edges: Floats | None, where: str = "")
     )
     if dotted and not is_measured and (edges is None or not np.mod(edges, 1).any()):
         word, number = min(dotted.items())
-        whole = number.replace(".", "")
         raise ValueError(
-            f"{where}does the point in {brief(word)} separate thousands? If so, write {whole}, "
-            f"otherwise {number}0"
+            f"{where}does the point in {brief(word)} separate thousands? If so, write "
+            f"{number.replace('.', '')}, otherwise {number}0"
         )
 
 

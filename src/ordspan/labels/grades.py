@@ -90,11 +90,13 @@ def sorted_grades(
         names = np.array([word for word in words if word not in ranges])
         if ranges:
             remedy += f"; {ranges[0]!r} is a range of others (read by ordspan.parse_intervals)"
+        if "" in words:
+            remedy += "; '' is an empty cell: None is an open end"
         raise ValueError(
             f"the order of the grades {shown(names)} is not known: give it from lowest to "
             f"highest {remedy}"
         )
-    if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
+    if (fractions := np.sort(numbers[np.mod(numbers, 0.5) != 0])).size:
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
             f"measurements: cut them into grades {cut}, or list the grades from lowest to highest "
@@ -145,7 +147,8 @@ def classes_of(words: Iterable[str], columns: Collection[str] = ("COLUMN",)) -> 
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
     names = set(filter(is_bracket, words - numbers - ranges.keys()))
-    brackets = ranges.keys() | names
+    # [1,2] and 1/2 are of grades
+    brackets = names.union(word for word in ranges if not re.fullmatch(r"\[.*\]|.*/.*", word))
     problems = []
     if brackets and (brackets == words or (names and len(brackets) > len(words) / 2)):
         in_order = sorted(brackets, key=lambda word: [*read_ends(word).values()])
@@ -156,7 +159,7 @@ def classes_of(words: Iterable[str], columns: Collection[str] = ("COLUMN",)) -> 
         )
     # a word among numbers is a fault that the reader reports with its line
     included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
-    grade_words = numbers | included if numbers else words
+    grade_words = numbers | included if numbers or ranges.keys() == words else words
     with_comma = any("," in word for word in grade_words)
     listed = f"{grades_hint(sorted(grade_words))}, put in order" if with_comma else ALL_GRADES
     try:

@@ -127,7 +127,7 @@ def _as_array(y: Any) -> NDArray[Any]:
 
 def _size(label: Any) -> int:
     """How many values a label holds: 0 for a single grade."""
-    return len(label) if isinstance(label, list | tuple | np.ndarray) else 0
+    return len(label) if isinstance(label, list | tuple | range | np.ndarray) else 0
 
 
 def pairs(lower: NDArray[Any], upper: NDArray[Any]) -> Labels:
@@ -203,7 +203,7 @@ def refuse_missing(labels: Labels) -> None:
     if labels.ndim == 1 and (missing := is_open(labels)).any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f"Input y contains NaN, infinity or a missing value: row {row} is {labels[row]!r}; "
+            f"Input y contains NaN, infinity or a missing value: row {row} is {labels[row]}; "
             "only a range can have an open end: drop the row, or make it a range"
         )
 
@@ -551,7 +551,7 @@ def from_ratings(ratings: Any, span: str = "quartiles", *, classes: Any = None) 
 def _votes(row: int, cell: Any) -> list[Any]:
     """The ratings in a row, without gaps."""
     votes = split_ratings(cell) if isinstance(cell, str) else cell
-    if not hasattr(votes, "__iter__"):
+    if not hasattr(votes, "__iter__") or any(map(_size, votes := list(votes))):
         raise ValueError(
             f"row {row}: {brief(cell)} is not a list of ratings; give a column for each judge, or "
             "lists"

@@ -165,6 +165,8 @@ class LabelReader:
         if whole and (may_be_code or forms.is_no_answer(word)):
             way = "" if self._owner else f", in files with {forms.na_hint([word])}"
             meant = f"if it means no answer, leave the row out{way}; otherwise "
+        if word.endswith("-") and forms.is_number(word[:-1]):
+            meant = f"{word[:-1]}+ would be read as {word[:-1]} or more; {meant}"
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
         )

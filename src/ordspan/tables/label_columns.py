@@ -90,13 +90,11 @@ class LabelColumns:
                     "thousands"
                 )
         are_amounts = self.brackets or self.parts or edges is not None
-        if decimal == "," and are_amounts:
-            labels = labels.with_columns(pl.all().str.replace_all(THOUSANDS, "${1}${2}${3}"))
-        elif are_amounts:
-            cells = {cell for column in labels for cell in column.unique()}
-            refuse_points(cells, edges, f"{path}: ")
         if decimal == ",":  # else 3,456 would be an amount of thousands
-            return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))
+            cell = pl.all().str.replace_all(THOUSANDS, "$1$2$3") if are_amounts else pl.all()
+            return labels.with_columns(cell.str.replace(COMMA_NUMBER, "$1.$2"))
+        if are_amounts:
+            refuse_points(set().union(*labels.unique()), edges, f"{path}: ")
         return labels
 
     def count_words(self, frame: pl.DataFrame) -> Counter[str]:
