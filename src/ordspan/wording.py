@@ -148,13 +148,16 @@ def in_words(value: Any, scale: float = 1.0) -> str:
     ('0.123457', 'PA-I', '2, 0.5', '0')
     >>> in_words({"C": 1.0, "kernel": None}), in_words([*range(1000)])[-29:]
     ('C=1', '6, 7, ..., 999 (1,000 in all)')
+    >>> print(in_words(["no, never", "yes"]))
+    "no, never", yes
     """
     if isinstance(value, dict):
         texts = {name: in_words(one) for name, one in value.items()}
         return ", ".join(f"{name}={text}" for name, text in texts.items() if text)
     if isinstance(value, list | tuple):
         if len(value) <= N_SHOWN + 1:
-            return ", ".join(map(in_words, value))
+            words = (comma_list([v]) if isinstance(v, str) else in_words(v) for v in value)
+            return ", ".join(words)
         return f"{in_words(value[:N_SHOWN])}, ..., {in_words(value[-1])} ({len(value):,} in all)"
     if isinstance(value, float):
         return f"{value:.6g}" if abs(value) >= ROUNDING * scale else "0"

@@ -254,12 +254,35 @@ def test_whole_numbers_as_measurements_are_refused_until_they_are_cut(tmp_path):
     assert max(map(len, bands)) < 20
 
 
-def test_points_between_thousands_are_asked_about(tmp_path):
-    path = write(tmp_path / "a.csv", income=np.where(INCOME < 40_000, "10.000-39.999", "40.000+"))
-    told = refused(tmp_path, path, "--label", "income", "--brackets")
-    assert "separate thousands? Write 10,000" in told
-    path = write(tmp_path / "b.csv", gpa=np.char.mod("%d.999", INCOME // 1000))  # measurements
+THIRDS = np.searchsorted([30_000, 60_000], INCOME)
+POINTS = {
+    "large": ["10.000-39.999", "40.000-69.999", "70.000+"],
+    "text": ["under 1.250", "1.250 - 2.750", "2.750 or more"],
+    "mixed": ["under 750", "750 - 1.249", "1.250 or more"],
+    "single": ["under 500", "500-999", "1.000"],
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_points_between_thousands_are_asked_about(name, tmp_path):
+    path, how = tmp_path / "a.csv", ("--label", "income", "--brackets")
+    labels = np.array(POINTS[name])[THIRDS]
+    model, _ = trained(tmp_path, write(path, income=np.char.replace(labels, ".", "")), *how)
+    (tmp_path / "m").rename(tmp_path / "model")
+    assert "thousands? If so, write" in refused(tmp_path, write(path, income=labels), *how)
+    assert "thousands?" in said("evaluate", path, "--model", tmp_path / "model", code=1)
+    if name != "single":  # with a decimal comma they separate thousands
+        table = pl.DataFrame({"size": SIZE, "income": labels})
+        table.write_csv(path, separator=";", decimal_comma=True)
+        again, _ = trained(tmp_path, path, *how, "--decimal", ",")
+        assert again.classes_.tolist() == model.classes_.tolist()
+
+
+def test_three_decimals_of_measurements_are_no_thousands(tmp_path):
+    path = write(tmp_path / "a.csv", gpa=np.char.mod("%d.999", INCOME // 1000))
     assert sum(counts_of_grades(path, tmp_path, "5")[1]) == INCOME.size
+    path = write(tmp_path / "b.csv", gpa=INCOME.round(1) / 100)  # as numbers: 812.375 and 81.25
+    assert sum(counts_of_grades(path, tmp_path, "100,1000")[1]) == INCOME.size
 
 
 def test_a_decimal_comma_is_no_sign_between_thousands(tmp_path):

@@ -72,8 +72,10 @@ def test_an_interval_array_is_of_brackets_or_of_grades():
     half_open, from_cut, closed = (
         pd.arrays.IntervalArray.from_breaks([1, 2, 3], s) for s in ("left", "right", "both")
     )
-    with pytest.warns(UserWarning, match="closed on the right.*right=False"):
-        brackets(from_cut, edges=[2])
+    for intervals in (from_cut, pd.cut([1.5, 2.5, np.nan], [1, 2, 3]), pd.Series(from_cut)):
+        with pytest.warns(UserWarning, match="closed on the right.*right=False"):
+            y, _ = brackets(intervals, edges=[2])
+        assert y[:2].tolist() == [["under 2"] * 2, ["2 or more"] * 2]
     with pytest.raises(ValueError, match=r"ordspan\.brackets"):
         OrdinalPA().fit(np.zeros((2, 1)), half_open)
     with pytest.raises(ValueError, match="closed on both sides"):

@@ -23,7 +23,7 @@ def grades_in(labels, classes=None):
     [
         ["low", "mid", "high"],
         np.array(["low", "mid", "high"], dtype=object),
-        (3, 1, 2),
+        (3, 2, 1),
         [0.37, 1.22],
         ["1", "1-2", "2"],
         np.array(["2024-01-01", "2024-02-01"], dtype="M8[D]"),
@@ -38,7 +38,7 @@ def test_orders_are_lists_or_ranges():
     assert read_order("4..1").tolist() == [4, 3, 2, 1]
     assert read_order("b, a").tolist() == ["b", "a"]
     assert read_order("1,1.3").tolist() == [1.0, 1.3]
-    for wrong in ("a,,b", "a,a", "a"):
+    for wrong in ("a,,b", "a,a", "a", "2,1,4,3"):
         with pytest.raises(ValueError):
             read_order(wrong)
 
@@ -81,6 +81,7 @@ NO_ORDER = (
     [
         ([1, 2], [1, 2, 2], "lists 2 more than once"),
         ([1, 2], ["a", "b", "a"], "lists 'a' more than once"),
+        ([1, 2], (3, 1, 2), r"\[3, 1, 2\] neither rise nor fall; .*lowest.*classes=\[1, 2, 3\]"),
         ([1, 2], [[1, 2]], "1-d list from lowest to highest, got 2-d"),
         ([1, 2], ["a"], "found only the grade 'a' .*; list all grades: classes="),
         ([1, 2], [], "found no grades; list all grades: classes="),
@@ -90,6 +91,7 @@ NO_ORDER = (
         (["low", "low"], None, NO_ORDER),
         (["1", "2", "many"], None, NO_ORDER),
         (["1", "nan"], None, NO_ORDER),
+        (["1", ""], None, "; '' is an empty cell: None is an open end"),
         (pd.Series(pd.Categorical(["low", "high"])), None, NO_ORDER),
         (np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]"), None, NO_ORDER),
         (AGES, None, NO_ORDER),
@@ -98,7 +100,7 @@ NO_ORDER = (
         (["pre-school", "school", "post-school"], None, NO_ORDER),
         (["1", "1.0", "2"], None, r"two of the labels \['1', '1.0', '2'\] are the same"),
         ([0.37, 1.22, 2.0], None, "Unknown label type: continuous. Labels like .* look like measu"),
-        (["0.37", "1.22", "2"], None, r"look like measurements: .*classes=\["),
+        (["10.37", "1.22", "2"], None, r"\[1.22, 10.37\] look like measurements: .*classes=\["),
         ([[1, 0.37]], None, "look like measurements"),
     ],
 )
@@ -134,11 +136,19 @@ def test_a_range_of_other_labels_is_no_grade_unless_it_is_listed(labels, label):
         (["1", "2", "x"], "row 2: label 'x'"),
         (["low", "high", "low-high"], r"--grades .*\); 'low-high' is a range of others"),
         (["below average", "average", "above average"], r"'above average' is a range of others"),
+        (
+            ["low", "high", "-"],
+            r"order of .*\['high', 'low'\] is not known.*; '-' \(1 row\).*--na -\)",
+        ),
+        (
+            ["no, I", "yes"],
+            r"\['no, I', 'yes'\] is not known.*--grades '\"no, I\",yes'\), put in order",
+        ),
         (["25+", "18-24", "other"], r"\['18-24', '25\+', 'other'\] is not known.*--grades"),
         (["25+", "18-24", "unknown"], r"--brackets.*--grades.*'unknown' \(1 row\).*--na unknown"),
-        ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies far .*--na 99\).*--grades 0,1,2"),
-        ([*"12345", "9", "9"], r"^9 \(2 rows\) lies far .*--na 9\).*--grades 1,2,3,4,5,9"),
-        ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lies far"),
+        ([*"0123456", "99", "99"], r"^99 \(2 rows\) lies far .*--na COLUMN:99\).*--grades 0,1,2"),
+        ([*"12345", "9", "9"], r"^9 \(2 rows\) lies far .*--na COLUMN:9\).*--grades 1,2,3,4,5,9"),
+        ([*"012", "-8", "-9", "98"], r"^-9 and -8 and 98 \(3 rows\) lie far"),
         (["$0-$9,999", "$10k+", "?"], r"'\$0-\$9,999' look like brackets.*--brackets.*--na '\?'"),
         (["25+", "18–24", "<18"], r"'<18' look like brackets.*--grades '<18,18-24,25\+'\); if"),
         (["1", "2", "4", ">3"], r"do not show which grades '>3' means: .*--grades"),  # is 3 one?

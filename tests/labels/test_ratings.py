@@ -54,8 +54,9 @@ def test_named_grades_need_an_order():
 
 
 def test_what_is_no_list_of_ratings_is_refused():
-    with pytest.raises(ValueError, match=r"row 0: .*1.* is not a list of ratings"):
-        from_ratings([1, 2, 3])
+    for wrong in ([1, 2, 3], np.ones((2, 2, 2))):
+        with pytest.raises(ValueError, match=r"(?s)row 0: .*1.* is not a list of ratings"):
+            from_ratings(wrong)
     with pytest.raises(ValueError, match="row 2: rating 9 is not one of the grades"):
         from_ratings([[1, 2, 3], [1, 1], [2, 9]], classes=[1, 2, 3])
     with pytest.raises(ValueError, match="unknown span 'half'"):

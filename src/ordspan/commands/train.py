@@ -471,7 +471,7 @@ class Run:
         rare = (found > 0) & (found <= max(1, n_rows // RARE))
         given = self.job.grades is not None or self.base is not None
         if rare.any() and (~rare).sum() >= 2 and n_rows >= FEW and not given:
-            names = first_few([str(grade) for grade in self.classes[rare].tolist()])
+            names = first_few([*map(repr, self.classes[rare].tolist())])
             way = grades_hint(self.classes[~rare].tolist())
             notes.append(
                 f"very few rows have the grades {names}; if these are mistyped, {way} finds them"
@@ -479,7 +479,7 @@ class Run:
         absent = self.classes[lower.cumsum() - upper.cumsum() + upper == 0].tolist()
         if absent and self.job.classes is not None:
             listed = hint("classes=", "--grades")
-            notes.append(f"no row has {first_few([*map(str, absent)])}, which {listed} lists")
+            notes.append(f"no row has {first_few([*map(repr, absent)])}, which {listed} lists")
         if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(lower, self.repeated):
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "

@@ -25,10 +25,10 @@ AMOUNT = re.compile(
     rf" ?({'|'.join(SCALES)})\.? ?{CURRENCY}",
     re.IGNORECASE,
 )
-THOUSANDS = re.compile(r"[0-9]\.(000|999)(?![0-9])")
-"""A point as some languages write it between thousands."""
+THOUSANDS = re.compile(r"(?<![0-9.,'])[1-9][0-9]{0,2}(\.[0-9]{3})+(?![0-9])")
+"""A number with points as some languages write them between thousands."""
 STARTS = ("low", "above")
-BRACKETS = hint("brackets=True, or ordspan.brackets", "--brackets")
+BRACKETS = hint("ordspan.brackets, or with files brackets=True", "--brackets")
 EDGES = hint("edges=[10_000, 25_000, ...]", "--edges 10k,25k,...")
 WIDENED = "brackets that end between two edges are widened to them"
 FEW_LABELS = 5
@@ -61,6 +61,27 @@ def read_amount(text: str, scale: int = 1) -> Amount:
     if scale > 1:
         value = round(value * scale, 6)  # 8.2k is exactly 8,200
     return Amount(value, scale * 10.0 ** -max(0, len(fraction) - 1), scale)
+
+
+def refuse_points(words: Collection[str], edges: Floats | None, where: str = "") -> None:
+    """Refuse a point that may separate thousands, unless edges have fractions.
+
+    Plain numbers are measurements if all have three decimals, or some have more or fewer.
+
+    >>> refuse_points(["3.999", "1.250"], None), refuse_points(["3.999", "0.5", "12"], None)
+    (None, None)
+    """
+    dotted = {word: match[0] for word in words if (match := THOUSANDS.search(word))}
+    numbers = set(filter(forms.is_number, words))
+    is_measured = numbers.issuperset(word for word in words if re.search("[0-9]", word)) and (
+        dotted.keys() >= numbers or any("." in word for word in numbers - dotted.keys())
+    )
+    if dotted and not is_measured and (edges is None or not np.mod(edges, 1).any()):
+        word, number = min(dotted.items())
+        raise ValueError(
+            f"{where}does the point in {brief(word)} separate thousands? If so, write "
+            f"{number.replace('.', '')}, otherwise {number}0"
+        )
 
 
 def read_ends(text: str) -> dict[str, Amount]:
@@ -127,12 +148,6 @@ def read_brackets(words: Collection[str]) -> dict[str, tuple[float, float]]:
     >>> read_brackets(["0 - 24,999", "25,000 - 49,999", "50000", "none"])
     {'0 - 24,999': (0.0, 25000.0), '25,000 - 49,999': (25000.0, 50000.0), '50000': (50000.0, inf)}
     """
-    written = [word for word in words if not forms.is_number(word)]  # 3.999 alone is a measurement
-    if dotted := [word for word in written if THOUSANDS.search(word)]:
-        raise ValueError(
-            f"does the point in {brief(dotted[0])} separate thousands? Write 10,000 or 10000 for "
-            "ten thousand, and 10 for ten"
-        )
     ends = [end for word in words for end in read_ends(word).items()]
     starts = {amount.value for kind, amount in ends if kind in STARTS}
     spans: dict[str, tuple[float, float]] = {}

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from itertools import product
 from typing import Any
 
@@ -95,15 +95,21 @@ def is_no_answer(word: str) -> bool:
     return NO_ANSWER.fullmatch(normalise_label(word).replace("’", "'")) is not None
 
 
+def na_hint(words: Collection[str], columns: Collection[str] = ("COLUMN",)) -> str:
+    """The setting that leaves out words in columns of labels; numbers mean more in others.
+
+    >>> na_hint(["-"]), na_hint(["99"], ["grade"])
+    ("na=['-'] (--na -)", "na=['grade:99'] (--na grade:99)")
+    """
+    in_columns = [f"{column}:{word}" for column in columns for word in words]
+    return columns_hint("na", *(in_columns if any(map(is_number, words)) else words))
+
+
 def about_no_answer(counts: Counter[str]) -> str:
     """What to do about words that say that there is no answer, if there are any."""
     words = [word for word in counts if is_no_answer(word)]
     listed = ", ".join(f"{word!r} ({plural(counts[word], 'row')})" for word in words)
-    return (
-        f"{listed}: leave such rows out, in files with {columns_hint('na', *words)}"
-        if words
-        else ""
-    )
+    return f"{listed}: leave such rows out, in files with {na_hint(words)}" if words else ""
 
 
 def normalise_label(word: str) -> str:

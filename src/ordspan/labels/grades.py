@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ordspan.labels import forms
 from ordspan.labels.amounts import BRACKETS, is_bracket, read_ends
-from ordspan.wording import N_SHOWN, brief, columns_hint, hint, plural, shell_list, shown
+from ordspan.wording import N_SHOWN, brief, hint, plural, shell_list, shown
 
 MAX_GRADES = 1 << 12
 """An evaluation counts every pair of grades, so their number is limited."""
@@ -42,6 +42,12 @@ def check_classes(classes: Any) -> NDArray[Any]:
     unique, counts = np.unique(order, return_counts=True)
     if unique.size < order.size:
         raise ValueError(f"classes lists {unique[counts > 1].tolist()[0]!r} more than once")
+    in_order = (order == unique).all() or (order[::-1] == unique).all()
+    if order.dtype.kind in "iuf" and not in_order:
+        raise ValueError(
+            f"the grades {shown(order)} neither rise nor fall; give them from lowest to highest, "
+            f"{grades_hint(unique.tolist())}"
+        )
     if order.size < 2:
         what = f"only the grade {order.tolist()[0]!r} (1 class)" if order.size else "no grades"
         raise ValueError(f"found {what}; list all grades: {ALL_GRADES}")
@@ -84,11 +90,13 @@ def sorted_grades(
         names = np.array([word for word in words if word not in ranges])
         if ranges:
             remedy += f"; {ranges[0]!r} is a range of others (read by ordspan.parse_intervals)"
+        if "" in words:
+            remedy += "; '' is an empty cell: None is an open end"
         raise ValueError(
             f"the order of the grades {shown(names)} is not known: give it from lowest to "
             f"highest {remedy}"
         )
-    if (fractions := numbers[np.mod(numbers, 0.5) != 0]).size:
+    if (fractions := np.sort(numbers[np.mod(numbers, 0.5) != 0])).size:
         raise ValueError(
             f"Unknown label type: continuous. Labels like {shown(fractions)} look like "
             f"measurements: cut them into grades {cut}, or list the grades from lowest to highest "
@@ -124,7 +132,7 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
         return numbers if np.isfinite(numbers).all() else None
 
 
-def classes_of(words: Iterable[str]) -> NDArray[Any]:
+def classes_of(words: Iterable[str], columns: Collection[str] = ("COLUMN",)) -> NDArray[Any]:
     """Every grade that occurs in labels, sorted; named grades need an order from the user.
 
     Included ends of ranges are grades, and no codes for no answer. An excluded end is no evidence
@@ -139,7 +147,8 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
     check_grades(len(numbers), "the labels have")
     ranges = {word: ends for word in sorted(words) if (ends := _numeric_ends(word))}
     names = set(filter(is_bracket, words - numbers - ranges.keys()))
-    brackets = ranges.keys() | names
+    # [1,2] and 1/2 are of grades
+    brackets = names.union(word for word in ranges if not re.fullmatch(r"\[.*\]|.*/.*", word))
     problems = []
     if brackets and (brackets == words or (names and len(brackets) > len(words) / 2)):
         in_order = sorted(brackets, key=lambda word: [*read_ends(word).values()])
@@ -148,23 +157,28 @@ def classes_of(words: Iterable[str]) -> NDArray[Any]:
             f"they are the names of the grades, give {grades_hint(in_order)}; if they are ranges "
             f"of grades, list every grade, {ALL_GRADES}"
         )
+    # a word among numbers is a fault that the reader reports with its line
+    included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
+    grade_words = numbers | included if numbers or ranges.keys() == words else words
+    with_comma = any("," in word for word in grade_words)
+    listed = f"{grades_hint(sorted(grade_words))}, put in order" if with_comma else ALL_GRADES
+    try:
+        labels = sorted_grades(np.array(sorted(grade_words)), f"with {listed}", f"with {CUT}")
+    except ValueError as error:
+        problems = problems or [str(error)]
     if no_answer := forms.about_no_answer(counts):
         problems.append(f"{no_answer}, or list all grades, {ALL_GRADES}")
     if problems:
         raise ValueError("; ".join(problems))
-    # a word among numbers is a fault that the reader reports with its line
-    included = {ends[kind] for ends in ranges.values() for kind in ends if kind in ("low", "high")}
-    grade_words = numbers | included if numbers else words
-    labels = sorted_grades(np.array(sorted(grade_words)), f"with {ALL_GRADES}", f"with {CUT}")
     grades = check_classes(numbers_of(labels))
     codes = far_from_others(grades)
     if far := [text for text in map(forms.number_as_text, codes.tolist()) if text not in included]:
         rows = plural(sum(n for word, n in counts.items() if written[word] in far), "row")
         others = np.setdiff1d(grades, codes)
         raise ValueError(
-            f"{' and '.join(far)} ({rows}) lies far from the other grades, {shown(others)}: if it "
-            f"stands for no answer, give {columns_hint('na', *far)}; if it is a grade, give "
-            f"{grades_hint(grades.tolist())}"
+            f"{' and '.join(far)} ({rows}) {'lie' if far[1:] else 'lies'} far from the other "
+            f"grades, {shown(others)}: if that means no answer, give {forms.na_hint(far, columns)}"
+            f"; if not, give {grades_hint(grades.tolist())}"
         )
     outermost = {"above": grades[-1], "below": grades[0]}
     for word, ends in ranges.items():

@@ -127,7 +127,7 @@ def _as_array(y: Any) -> NDArray[Any]:
 
 def _size(label: Any) -> int:
     """How many values a label holds: 0 for a single grade."""
-    return len(label) if isinstance(label, list | tuple | np.ndarray) else 0
+    return len(label) if isinstance(label, list | tuple | range | np.ndarray) else 0
 
 
 def pairs(lower: NDArray[Any], upper: NDArray[Any]) -> Labels:
@@ -152,8 +152,8 @@ def find_classes(labels: Labels, order: Any = None, classes: Any = None) -> NDAr
     is_numeric = grades.dtype.kind in "iuf"
     if labels.ndim == 1 and is_numeric and (codes := far_from_others(grades)).size:
         warn(
-            f"{shown(codes)} lies far from the other grades: leave its rows out if it stands for "
-            "no answer, or list all grades with classes=[...] if it is one"
+            f"the labels {shown(codes)} lie far from the other grades: leave such rows out if they "
+            "stand for no answer, or list all grades with classes=[...]"
         )
     if labels.ndim == 2 and is_numeric and (edge := shared_edge(*labels.T)):
         warn(
@@ -203,7 +203,7 @@ def refuse_missing(labels: Labels) -> None:
     if labels.ndim == 1 and (missing := is_open(labels)).any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f"Input y contains NaN, infinity or a missing value: row {row} is {labels[row]!r}; "
+            f"Input y contains NaN, infinity or a missing value: row {row} is {labels[row]}; "
             "only a range can have an open end: drop the row, or make it a range"
         )
 
@@ -434,11 +434,15 @@ def brackets(
     """
     bands = None if edges is None else amounts.check_edges(edges)
     dtype = getattr(lower, "dtype", None)
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if hasattr(categories, "closed"):  # of pd.cut
+        lower, dtype = lower.astype("interval"), categories
     if upper is None and not hasattr(dtype, "closed"):
         texts = read_labels(lower)[0]
         if texts.ndim == 2:
             return brackets(texts[:, 0], texts[:, 1], edges)
         words = Counter(texts[~is_open(texts)].astype(str).tolist())
+        amounts.refuse_points(words, bands)
         classes, notes = (
             amounts.bands_of(words) if bands is None else (np.array(amounts.band_names(bands)), [])
         )
@@ -547,7 +551,7 @@ def from_ratings(ratings: Any, span: str = "quartiles", *, classes: Any = None) 
 def _votes(row: int, cell: Any) -> list[Any]:
     """The ratings in a row, without gaps."""
     votes = split_ratings(cell) if isinstance(cell, str) else cell
-    if not hasattr(votes, "__iter__"):
+    if not hasattr(votes, "__iter__") or any(map(_size, votes := list(votes))):
         raise ValueError(
             f"row {row}: {brief(cell)} is not a list of ratings; give a column for each judge, or "
             "lists"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordspan.labels import amounts, forms
-from ordspan.wording import brief, closest, columns_hint, fold, shown
+from ordspan.wording import brief, closest, fold, shown
 
 BETWEEN_RATINGS = "␟"
 """Between the ratings of several people in one label."""
@@ -72,12 +72,12 @@ class LabelReader:
         self._numbers = numbers if in_order else None
         low, high = classes[len(names) // 2 - 1 :][:2].tolist()
         self._among = f"among {owner}{shown(classes)}"
-        self._edges = amounts.edges_of(names)
+        self.edges = amounts.edges_of(names)
         self.note = ""  # on brackets that end between two edges
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
         )
-        if not remedy and self._edges is None and all(map(amounts.is_bracket, names)):
+        if not remedy and self.edges is None and all(map(amounts.is_bracket, names)):
             self._remedy += f", or give {amounts.BRACKETS} instead if these are brackets of amounts"
 
     def interval(self, word: str) -> tuple[int, int]:
@@ -90,11 +90,12 @@ class LabelReader:
         text = forms.normalise_label(word)
         if text in forms.OPEN:
             raise ValueError("the label is empty")
-        if self._edges is not None and not forms.is_no_answer(text):
-            span = np.array([amounts.read_bracket(text, self._edges)])
-            if amounts.is_widened(span, self._edges)[0]:
+        if self.edges is not None and not forms.is_no_answer(text):
+            amounts.refuse_points([text], self.edges)
+            span = np.array([amounts.read_bracket(text, self.edges)])
+            if amounts.is_widened(span, self.edges)[0]:
                 self.note = f"{amounts.WIDENED}, such as {text!r}"
-            lower, upper = amounts.band_ranks(span, self._edges)
+            lower, upper = amounts.band_ranks(span, self.edges)
             return int(lower[0]), int(upper[0])
         spans, errors = set(), [([text], self._unknown(word))]
         for ends in forms.readings(text, self._ranks):
@@ -115,10 +116,10 @@ class LabelReader:
         rank = self._find(word)
         if rank is None and forms.number_as_text(word) in forms.OPEN:
             return open_end
-        if rank is None and self._edges is not None:
+        if rank is None and self.edges is not None:
             side: Any = "right" if open_end == 1 else "left"
             amount = amounts.read_amount(forms.normalise_label(word))
-            return int(np.searchsorted(self._edges, amount.value, side)) + 1
+            return int(np.searchsorted(self.edges, amount.value, side)) + 1
         return self._last_inside("low", word, whole=True)
 
     def _find(self, word: str) -> int | None:
@@ -162,8 +163,10 @@ class LabelReader:
         meant = f"did you mean {grade!r}? If not, " if grade else ""
         may_be_code = self._numbers is not None and not self._owner and len(word) <= LONGEST_CODE
         if whole and (may_be_code or forms.is_no_answer(word)):
-            way = "" if self._owner else f", in files with {columns_hint('na', word)}"
+            way = "" if self._owner else f", in files with {forms.na_hint([word])}"
             meant = f"if it means no answer, leave the row out{way}; otherwise "
+        if word.endswith("-") and forms.is_number(word[:-1]):
+            meant = f"{word[:-1]}+ would be read as {word[:-1]} or more; {meant}"
         return ValueError(
             f"grade {brief(word.strip())} is not {self._among}; {meant}{self._remedy}"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ordspan.core.state import Ranks
-from ordspan.labels.amounts import BRACKETS
+from ordspan.labels.amounts import BRACKETS, refuse_points
 from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.labels.grades import ALL_GRADES
 from ordspan.labels.ranks import shared_edge
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
+THOUSANDS = r"\b([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?\b"
 BETWEEN_ENDS = "\x1e"  # between the cells of a label
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
@@ -68,8 +69,13 @@ class LabelColumns:
         cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
         return pl.DataFrame({", ".join(labels.columns): cells})
 
-    def frame(self, table: pl.DataFrame, decimal: str, path: str) -> pl.DataFrame:
-        """The cells as `texts`, with decimal points; lists that are no ratings are refused."""
+    def frame(
+        self, table: pl.DataFrame, decimal: str, path: str, edges: Any = None
+    ) -> pl.DataFrame:
+        """The cells as `texts`, with decimal points; lists that are no ratings are refused.
+
+        So are points that may separate thousands of amounts, which have ``edges`` once known.
+        """
         import polars as pl
 
         labels = self.texts(table)
@@ -89,8 +95,12 @@ class LabelColumns:
                     "file is a comma; write the grade with a comma, or without a separator of "
                     "thousands"
                 )
+        are_amounts = self.brackets or self.parts or edges is not None
         if decimal == ",":  # else 3,456 would be an amount of thousands
-            return labels.with_columns(pl.all().str.replace(COMMA_NUMBER, "$1.$2"))
+            cell = pl.all().str.replace_all(THOUSANDS, "$1$2$3") if are_amounts else pl.all()
+            return labels.with_columns(cell.str.replace(COMMA_NUMBER, "$1.$2"))
+        if are_amounts:
+            refuse_points(set().union(*labels.unique()), edges, f"{path}: ")
         return labels
 
     def count_words(self, frame: pl.DataFrame) -> Counter[str]:
@@ -138,7 +148,7 @@ class LabelColumns:
         codes = labels.cast(pl.Enum(words)).to_physical().to_numpy()
         first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(words)))
         ranks, wrong = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
-        distinct = self.frame(table[first], decimal, path)
+        distinct = self.frame(table[first], decimal, path, reader.edges)
         for code, label in enumerate(distinct.iter_rows(named=True)):
             try:
                 ranks[code] = self._read_cells(reader, label)

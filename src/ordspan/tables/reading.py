@@ -223,10 +223,11 @@ def grades_in(words: Any, columns: LabelColumns, path: str) -> tuple[LabelReader
         if columns.brackets or columns.parts:
             bands, notes = bands_of(words, columns.parts)
             return LabelReader(bands), notes
-        return LabelReader(classes_of(words)), []
+        return LabelReader(classes_of(words, columns.names())), []
     except ValueError as error:
-        names = " and ".join(map(repr, columns.names()))
-        raise FileError(f"{path}: column {names}: {error}") from None
+        names = columns.names()
+        what = f"column{'s' * (len(names) > 1)} {' and '.join(map(repr, names))}"
+        raise FileError(f"{path}: {what}: {error}") from None
 
 
 class Staging:
