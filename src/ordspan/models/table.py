@@ -27,7 +27,8 @@ class TableModel:
     """A fitted ordinal model with its feature recipe and the record of its training.
 
     `ordspan.load` returns one for a model file that ``ordspan train`` wrote. It predicts from
-    tables with the columns it was trained on, in any order; other columns are ignored.
+    tables with the columns it was trained on, in any order; other columns are ignored. Words and
+    gaps that training did not have, and numbers far from those of training, get a warning.
 
     Parameters
     ----------
@@ -253,10 +254,10 @@ class TableModel:
 
     def _features(self, table: Any) -> Any:
         """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        X, words = self.encoder.rows(table, self.options.na)
-        if not X.shape[0]:
+        features = self.encoder.table_features(table, self.options.na)
+        if not features.shape[0]:
             raise ValueError("the table has no rows (0 samples)")
-        return self.encoder.features(X, words)
+        return features
 
 
 def scored(

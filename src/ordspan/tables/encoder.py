@@ -18,7 +18,7 @@ from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.files import check_columns
 from ordspan.tables.rows import Faults, RowError
-from ordspan.wording import brief, check_choice, columns_hint, plural
+from ordspan.wording import brief, check_choice, columns_hint, plural, warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -215,6 +215,14 @@ class Encoder:
             row = min(faults)
             raise RowError(f"the table, row {row}: {faults[row]}")
         return X, table
+
+    def table_features(self, table: Any, na: Sequence[str] = ()) -> Any:
+        """Features of a table; warns of values unlike those of training."""
+        own = Encoder(self.recipe, self.state)  # its counts are those of this table
+        features = own.features(*own.rows(table, na))
+        if notes := own.notes():
+            warn("; ".join(notes))
+        return features
 
     def value_faults(self, X: Any) -> Faults:
         """Faults of rows with numbers that are too large, or missing where that is not allowed."""
