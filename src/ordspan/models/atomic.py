@@ -72,6 +72,8 @@ def _temporary_file(path: Path) -> IO[bytes]:
     try:
         with suppress(FileNotFoundError):
             os.stat(real)  # fails if the name is too long, or a loop of links
+        if os.path.isdir(real):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         return open(temporary, "xb")
     except OSError as error:
         message = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
