@@ -133,7 +133,7 @@ class TableModel:
         array of shape (n,)
             The scores.
         """
-        return self.learner.latent(self._features(table))
+        return self.learner.latent(self.encoder.table_features(table, self.options.na))
 
     def predict(self, table: Any) -> NDArray[Any]:
         """Grade of every row of a table: the median of its probabilities.
@@ -183,6 +183,13 @@ class TableModel:
         ends = self.calibration.ranges(self.latent(table), coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
 
+    def check_can_learn(self) -> None:
+        """Raise if no rows can be added to the model."""
+        if self.kind == ESTIMATORS[SVM]:
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
+
     def partial_fit(self, table: Any, y: Any = None) -> Self:
         """Continue training on the rows of a table, one pass in order.
 
@@ -201,11 +208,8 @@ class TableModel:
         TableModel
             The model itself.
         """
-        if self.kind == ESTIMATORS[SVM]:
-            raise ValueError(
-                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
-            )
-        X = self._features(table)
+        self.check_can_learn()
+        X = self.encoder.table_features(table, self.options.na)
         ends = self._ends(table, y)
         with self.learner._lock:
             self.learner.learn_many(X, *ends, calibration=self.calibration)
@@ -251,13 +255,6 @@ class TableModel:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return lower, upper
-
-    def _features(self, table: Any) -> Any:
-        """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        features = self.encoder.table_features(table, self.options.na)
-        if not features.shape[0]:
-            raise ValueError("the table has no rows (0 samples)")
-        return features
 
 
 def scored(

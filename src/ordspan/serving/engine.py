@@ -114,7 +114,7 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
     if online and not model.recipe.n_sparse:
         notes = name_numbers("clipped", model, X, np.abs(scaled) == LIMIT)
     for row, note in enumerate(notes):
-        if note:
+        if note and events[row].extra == "{}":  # those of annotate are about the item
             learned[row] = learned[row]._replace(extra=msgspec.json.encode(note).decode())
     return learned
 
@@ -144,8 +144,7 @@ def name_numbers(what: str, model: TableModel, X: Any, chosen: Any) -> list[dict
     """Of each row, the chosen numbers by their columns; nothing if there are none."""
     named: list[dict[str, Any]] = [{} for _ in X]
     for row, column in np.argwhere(chosen).tolist():
-        numbers = named[row].setdefault(what, {})
-        numbers[model.recipe.numbers[column]] = X[row, column].item()
+        named[row].setdefault(what, {})[model.recipe.numbers[column]] = X[row, column].item()
     return named
 
 
@@ -282,10 +281,7 @@ class Engine:
 
     def _learn(self, labels: Sequence[Event]) -> list[Event]:
         """Learn new labels on a copy of the model, write their events, and publish the copy."""
-        if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError(
-                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
-            )
+        self._base.check_can_learn()
         known = self.log.with_keys([label.key for label in labels if label.key is not None])
         first, now = self.log.last + 1, time.time()
         new: list[Event] = []

@@ -219,7 +219,10 @@ class Encoder:
     def table_features(self, table: Any, na: Sequence[str] = ()) -> Any:
         """Features of a table; warns of values unlike those of training."""
         own = Encoder(self.recipe, self.state)  # its counts are those of this table
-        features = own.features(*own.rows(table, na))
+        X, words = own.rows(table, na)
+        if not X.shape[0]:
+            raise ValueError("the table has no rows (0 samples)")
+        features = own.features(X, words)
         if notes := own.notes():
             warn("; ".join(notes))
         return features
