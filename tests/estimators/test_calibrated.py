@@ -92,10 +92,8 @@ def test_a_splitter_that_leaves_rows_out_is_refused_with_the_row():
         CalibratedOrdinal(cv=TimeSeriesSplit(3)).fit(X, y, weight)
     with pytest.raises(ValueError, match="'cv' parameter of CalibratedOrdinal must be an int"):
         CalibratedOrdinal(cv=1).fit(X, y)
-    for cv, n_rows in ((5, 1), (50, 40)):
-        message = rf"at least {cv} rows with positive weight .* = {n_rows}"
-        with pytest.raises(ValueError, match=message):
-            CalibratedOrdinal(cv=cv).fit(X, y, np.arange(40) < n_rows)
+    with pytest.raises(ValueError, match=r"at least 5 rows with positive weight .* = 4"):
+        CalibratedOrdinal().fit(X, y, np.arange(40) < 4)
     groups = np.arange(40) % 7
     with pytest.raises(ValueError, match=r"Give cv=list\(splitter.split\(X, y, groups"):
         CalibratedOrdinal(cv=GroupKFold(3)).fit(X, y)

@@ -66,7 +66,6 @@ BAD_RECORDS = {
     "empty label": ({"label": None}, "the label is empty"),
     "empty list": ({"label": [None, "NA"]}, "the label is empty"),
     "empty columns": ({"label": ..., "lower": None, "upper": ""}, "the label is empty"),
-    "one empty column": ({"label": ..., "lower": None}, "the label is empty"),
     "two names": ({"grade": None}, "give 'label' or 'grade', not both"),
     "range upside down": ({"label": "4-2"}, "lower end of '4-2' is above its upper end; swap"),
     "list upside down": ({"label": [4, 2]}, "lower 4 is above upper 2; swap"),
