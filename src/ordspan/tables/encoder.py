@@ -211,6 +211,8 @@ class Encoder:
 
             table = without_codes(as_frame(table, recipe.columns), na)
             X = matrix_of(table, recipe.numbers, ".", faults)
+        if not X.shape[0]:
+            raise ValueError("the table has no rows (0 samples)")
         if faults := self.value_faults(X) | faults:
             row = min(faults)
             raise RowError(f"the table, row {row}: {faults[row]}")
@@ -219,10 +221,7 @@ class Encoder:
     def table_features(self, table: Any, na: Sequence[str] = ()) -> Any:
         """Features of a table; warns of values unlike those of training."""
         own = Encoder(self.recipe, self.state)  # its counts are those of this table
-        X, words = own.rows(table, na)
-        if not X.shape[0]:
-            raise ValueError("the table has no rows (0 samples)")
-        features = own.features(X, words)
+        features = own.features(*own.rows(table, na))
         if notes := own.notes():
             warn("; ".join(notes))
         return features
