@@ -357,12 +357,12 @@ def make_folds(model: Any, X: Any, ends: Any, rows: Ranks) -> list[Any]:
         return [(rows[a], rows[b]) for a, b in cv.split(rows, ends[rows])]
     numbers = np.arange(len(ends))  # a user's folds may be masks
     try:
-        folds = [*check_cv(cv).split(X, ends.sum(axis=1))]
+        given = [*check_cv(cv).split(X, ends.sum(axis=1))]
     except ValueError as error:
         if "groups" not in str(error):
             raise
         raise ValueError(f"{error} Give cv=list(splitter.split(X, y, groups))") from None
-    folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in folds)
+    folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in given)
     return [fold for fold in folds if fold[1].size]
 
 
