@@ -132,11 +132,11 @@ class Service:
                 "score": value,
                 "range": [self.starts[low - 1], self.ends[high - 1]],
                 "probabilities": dict(zip(self.names, chance, strict=True)),
+                **notes.get(row, {}),
             }
-            | note
             | self.reader.unseen(record)
-            for record, note, rank, value, low, high, chance in zip(
-                records, notes, *(array.tolist() for array in arrays), strict=True
+            for (row, record), rank, value, low, high, chance in zip(
+                enumerate(records), *(array.tolist() for array in arrays), strict=True
             )
         ]
         return answers[0] if alone else answers

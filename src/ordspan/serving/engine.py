@@ -112,9 +112,9 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
         for event, ranks in zip(events, predicted, strict=True)
     ]
     if online and not model.recipe.n_sparse:
-        notes = name_numbers("clipped", model, X, np.abs(scaled) == LIMIT)
-    for row, note in enumerate(notes):
-        if note and events[row].extra == "{}":  # those of annotate are about the item
+        notes = name_numbers("clipped", model.recipe.numbers, X, np.abs(scaled) == LIMIT)
+    for row, note in notes.items():
+        if events[row].extra == "{}":  # those of annotate are about the item
             learned[row] = learned[row]._replace(extra=msgspec.json.encode(note).decode())
     return learned
 
@@ -124,28 +124,28 @@ def scales_online(model: TableModel) -> bool:
     return model.recipe.standardise and bool(model.training["settings"].get("scaled_on_the_way"))
 
 
-def outliers(model: TableModel, X: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """Numbers of rows as they are predicted, and what each answer says of those that are absurd.
+def outliers(model: TableModel, X: Any) -> tuple[Any, dict[int, Any]]:
+    """Numbers of rows as they are predicted, and what answers say of those that are absurd, by row.
 
     A model that started empty clips them as it does in learning; a trained one does not.
     """
     if model.recipe.n_sparse or (scale := model.centre_and_factor()) is None:
-        return X, [{}] * X.shape[0]
-    mean, factor = scale
+        return X, {}
+    (mean, factor), names = scale, model.recipe.numbers
     distance = np.abs(X - mean) * factor
     if not scales_online(model):
-        return X, name_numbers("far", model, X, distance > FAR)
+        return X, name_numbers("far", names, X, distance > FAR)
     clipped = (distance > LIMIT) & (model.encoder.state[COUNT] >= FEW_ROWS)
     nearest = mean + (X - mean) * (LIMIT / np.maximum(distance, LIMIT))
-    return np.where(clipped, nearest, X), name_numbers("clipped", model, X, clipped)
+    return np.where(clipped, nearest, X), name_numbers("clipped", names, X, clipped)
 
 
-def name_numbers(what: str, model: TableModel, X: Any, chosen: Any) -> list[dict[str, Any]]:
-    """Of each row, the chosen numbers by their columns; nothing if there are none."""
-    named: list[dict[str, Any]] = [{} for _ in X]
+def name_numbers(what: str, names: Sequence[str], X: Any, chosen: Any) -> dict[int, Any]:
+    """Of each row with chosen numbers, these by their columns."""
+    notes: dict[int, Any] = {}
     for row, column in np.argwhere(chosen).tolist():
-        named[row].setdefault(what, {})[model.recipe.numbers[column]] = X[row, column].item()
-    return named
+        notes.setdefault(row, {what: {}})[what][names[column]] = X[row, column].item()
+    return notes
 
 
 def copy_model(model: TableModel) -> TableModel:
