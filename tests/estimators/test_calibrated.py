@@ -94,10 +94,9 @@ def test_a_splitter_that_leaves_rows_out_is_refused_with_the_row():
         CalibratedOrdinal(cv=1).fit(X, y)
     with pytest.raises(ValueError, match=r"at least 5 rows with positive weight .* = 4"):
         CalibratedOrdinal().fit(X, y, np.arange(40) < 4)
-    groups = np.arange(40) % 7
     with pytest.raises(ValueError, match=r"Give cv=list\(splitter.split\(X, y, groups"):
         CalibratedOrdinal(cv=GroupKFold(3)).fit(X, y)
-    CalibratedOrdinal(cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    CalibratedOrdinal(cv=list(GroupKFold(3).split(X, y, np.arange(40) % 7))).fit(X, y)
 
 
 def test_a_frozen_estimator_is_calibrated_as_it_is():

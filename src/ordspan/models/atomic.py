@@ -26,6 +26,8 @@ def report_full_disk(path: str | Path) -> Iterator[None]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace the content of a file atomically."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file")
     with opened_atomically(path) as file:
         file.write(content)
 
@@ -72,8 +74,6 @@ def _temporary_file(path: Path) -> IO[bytes]:
     try:
         with suppress(FileNotFoundError):
             os.stat(real)  # fails if the name is too long, or a loop of links
-        if os.path.isdir(real):
-            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         return open(temporary, "xb")
     except OSError as error:
         message = f"{path}: cannot be written ({error.strerror}); choose another name or folder"
