@@ -10,7 +10,7 @@ import pytest
 from examples import graded
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -92,8 +92,11 @@ def test_a_splitter_that_leaves_rows_out_is_refused_with_the_row():
         CalibratedOrdinal(cv=TimeSeriesSplit(3)).fit(X, y, weight)
     with pytest.raises(ValueError, match="'cv' parameter of CalibratedOrdinal must be an int"):
         CalibratedOrdinal(cv=1).fit(X, y)
-    with pytest.raises(ValueError, match=r"at least 2 rows with positive weight .* = 1"):
-        CalibratedOrdinal().fit(X, y, np.arange(40) == 7)
+    with pytest.raises(ValueError, match=r"at least 5 rows with positive weight .* = 4"):
+        CalibratedOrdinal().fit(X, y, np.arange(40) < 4)
+    with pytest.raises(ValueError, match=r"Give cv=list\(splitter.split\(X, y, groups"):
+        CalibratedOrdinal(cv=GroupKFold(3)).fit(X, y)
+    CalibratedOrdinal(cv=list(GroupKFold(3).split(X, y, np.arange(40) % 7))).fit(X, y)
 
 
 def test_a_frozen_estimator_is_calibrated_as_it_is():

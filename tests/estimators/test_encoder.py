@@ -30,6 +30,12 @@ def test_features_are_those_of_a_model_trained_from_the_same_file(tmp_path):
     assert encoder.left_out_ == {"id": "every value is different, like an id"}
     X = encoder.transform(table)
     np.testing.assert_allclose(model.learner.latent(X), model.latent(table), rtol=1e-9)
+    new = pd.DataFrame({"size": [1e9, None], "rent": [700, 700], "town": ["Rom", "Rom"]})
+    message = r"town = 'Rom' \(2 rows\), size is missing, and filled \(1 row\); .*: size \(1 row\)$"
+    for answer in (model.predict, encoder.transform):
+        with pytest.warns(UserWarning, match=message) as warned:
+            answer(new)
+        assert len(warned) == 1
 
 
 def test_every_kind_of_table_gives_the_same_features():

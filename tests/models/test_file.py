@@ -120,6 +120,8 @@ SEARCH = GridSearchCV(RANKER, {"C": [0.1]}, cv=2)
 def test_what_cannot_be_saved_is_named(model, error, message, tmp_path):
     with pytest.raises(error, match=message):
         save(model, tmp_path / "model")
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        save(SET.fit(X, Y), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,6 +15,7 @@ from ordspan.models.file import to_bytes
 from serving.served import ROW, empty, learn, lessons, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
+pytestmark = pytest.mark.filterwarnings("ignore:values not seen")
 KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
 
 
@@ -140,14 +141,26 @@ def test_what_is_answered_was_predicted_before_each_row(tmp_path):
         assert together[0] != together[-1]
 
 
+def test_a_trained_model_names_absurd_numbers(tmp_path):
+    absurd = records_of("numbers")[0] | {"x0": -9999, "x2": None}
+    with serving(tmp_path, "numbers") as client:
+        asked = client.post("/predict", json=absurd).json()
+        assert asked["far"] == learn(client, absurd | {"label": 2})["far"] == {"x0": -9999}
+        event = client.engine.events()[0]._replace(extra='{"item": 7}')  # as in annotate
+        assert client.engine.learn([event])[0].extra == event.extra
+
+
 def test_one_absurd_row_is_clipped_named_and_can_be_undone(tmp_path):
     rows = [{"a": x, "b": -x, "label": 1 + number % 5} for number, x in enumerate(X[:, 0])] * 5
     with serving(tmp_path, empty()) as client:
         learn(client, rows)
         before, count = client.get("/model").content, len(rows)
         absurd = {"a": -9999, "b": 0.5, "label": 2, "key": "absurd"}
+        far = [{"a": a, "b": 0.5} for a in (-9999, -1e9)]
+        near, same = client.post("/predict", json=far).json()
         told = learn(client, absurd)
-        assert told["clipped"] == {"a": -9999}
+        assert told["clipped"] == near["clipped"] == {"a": -9999}
+        assert (same["score"], same["clipped"]) == (pytest.approx(near["score"]), {"a": -1e9})
         assert learn(client, absurd) == told
         assert client.get("/model").content != before
         undone = {"event": count + 2, "undone": count + 1}

@@ -64,6 +64,9 @@ BAD_RECORDS = {
     "half a grade": ({"label": 2.5}, "grade '2.5' is not among"),
     "truth as grade": ({"label": True}, "got `bool`"),
     "empty label": ({"label": None}, "the label is empty"),
+    "empty list": ({"label": [None, "NA"]}, "the label is empty"),
+    "empty columns": ({"label": ..., "lower": None, "upper": ""}, "the label is empty"),
+    "two names": ({"grade": None}, "give 'label' or 'grade', not both"),
     "range upside down": ({"label": "4-2"}, "lower end of '4-2' is above its upper end; swap"),
     "list upside down": ({"label": [4, 2]}, "lower 4 is above upper 2; swap"),
     "columns upside down": ({"label": ..., "lower": 4, "upper": "2"}, "lower 4 is above upper '2'"),
@@ -109,7 +112,7 @@ def test_a_bad_record_is_refused_by_its_number_and_no_other_is_learned(name, cli
     said = refusal(client, "/learn", [GOOD, bad, GOOD])
     assert said.startswith("the request, record 2: ")
     assert words in said
-    if not change.keys() & {"label", "lower", "key"}:
+    if not change.keys() & {"label", "grade", "lower", "key"}:
         del bad["label"]
         assert words in refusal(client, "/predict", bad)
 

@@ -43,6 +43,7 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message)
         ({"label": "grade", "lower": "size"}, "either a label column, or"),
         ({"label": "grade", "hash_bits": 99}, "hash_bits must be in"),
         ({"label": "grade", "format": "xls"}, "unknown format 'xls'"),
+        ({"label": "grade", "batch_size": 9}, "unknown option of stream 'batch_size'; choose"),
         (
             {"label": "grade", "on_bad_row": "ask"},
             "unknown on_bad_row 'ask'; choose one of raise, skip",

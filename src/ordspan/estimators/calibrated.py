@@ -50,7 +50,8 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
         so all rows given to ``fit`` should be new to it.
     cv : int, splitter or iterable, default=5
         How ``fit`` splits the rows for out-of-fold scores. A number means that many folds,
-        stratified by label.
+        stratified by label. For folds by groups, such as people, give
+        ``list(GroupKFold(5).split(X, y, groups))``.
     coverages : sequence of float, default=(0.5, 0.8, 0.9, 0.95, 0.99)
         The coverages available in ``predict_interval``.
     labels : {"expected", "contain"}, default="expected"
@@ -345,18 +346,23 @@ def make_folds(model: Any, X: Any, ends: Any, rows: Ranks) -> list[Any]:
     """Training and test rows of each fold, of those rows that count."""
     cv = model.cv
     if isinstance(cv, int | np.integer):
-        if rows.size < 2:
+        if rows.size < cv:
             raise ValueError(
-                "fit needs at least 2 rows with positive weight for out-of-fold scores, got "
+                f"fit needs at least {cv} rows with positive weight for {cv=} folds, got "
                 f"n_samples = {rows.size}"
             )
         grades = np.arange(1, ends.max() + 2)  # one more than occur, where all are equal
         settings = {"shuffle": True, "random_state": model.random_state, "classes": grades}
-        cv = StratifiedIntervalKFold(min(int(cv), rows.size), **settings)
+        cv = StratifiedIntervalKFold(int(cv), **settings)
         return [(rows[a], rows[b]) for a, b in cv.split(rows, ends[rows])]
     numbers = np.arange(len(ends))  # a user's folds may be masks
-    folds = check_cv(cv).split(X, ends.sum(axis=1))
-    folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in folds)
+    try:
+        given = [*check_cv(cv).split(X, ends.sum(axis=1))]
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        raise ValueError(f"{error} Give cv=list(splitter.split(X, y, groups))") from None
+    folds = ((np.intersect1d(numbers[a], rows), np.intersect1d(numbers[b], rows)) for a, b in given)
     return [fold for fold in folds if fold[1].size]
 
 

@@ -145,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : pandas, polars or pyarrow table, or list of dicts
             Rows with the columns that were fitted, in any order. Words that were not seen are
-            ignored.
+            ignored, with a warning.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Sparse if words are hashed or there are more than 256 features.
         """
         check_is_fitted(self, "encoder_")
-        return self.encoder_.features(*self.encoder_.rows(X))
+        return self.encoder_.table_features(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features, such as ``job = cook``.

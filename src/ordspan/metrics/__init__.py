@@ -278,7 +278,7 @@ def ranked_probability_score(true: Any, proba: Any, *, classes: Any = None) -> f
     ...                      response_method="predict_proba", classes=grades)
     >>> X = [[-2.0], [2.0], [0.0], [-1.0], [1.0], [-0.9], [0.1], [3.0]]
     >>> y = ["low", "high", "mid", "low", "high", "low", "mid", "high"]
-    >>> model = CalibratedOrdinal(OrdinalPA(classes=grades, random_state=0), random_state=0)
+    >>> model = CalibratedOrdinal(OrdinalPA(classes=grades, random_state=0), cv=2, random_state=0)
     >>> (cross_val_score(model, X, y, scoring=scorer, cv=2) < 0).all()
     np.True_
     """

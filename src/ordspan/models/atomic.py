@@ -26,6 +26,8 @@ def report_full_disk(path: str | Path) -> Iterator[None]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace the content of a file atomically."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the name of a file")
     with opened_atomically(path) as file:
         file.write(content)
 

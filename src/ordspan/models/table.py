@@ -28,7 +28,8 @@ class TableModel:
     """A fitted ordinal model with its feature recipe and the record of its training.
 
     `ordspan.load` returns one for a model file that ``ordspan train`` wrote. It predicts from
-    tables with the columns it was trained on, in any order; other columns are ignored.
+    tables with the columns it was trained on, in any order; other columns are ignored. Words and
+    gaps that training did not have, and numbers far from those of training, get a warning.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class TableModel:
         array of shape (n,)
             The scores.
         """
-        return self.learner.latent(self._features(table))
+        return self.learner.latent(self.encoder.table_features(table, self.options.na))
 
     def predict(self, table: Any) -> NDArray[Any]:
         """Grade of every row of a table: the median of its probabilities.
@@ -183,6 +184,13 @@ class TableModel:
         ends = self.calibration.ranges(self.latent(table), coverage)
         return np.column_stack([self.classes_[ranks - 1] for ranks in ends])
 
+    def check_can_learn(self) -> None:
+        """Raise if no rows can be added to the model."""
+        if self.kind == ESTIMATORS[SVM]:
+            raise ValueError(
+                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
+            )
+
     def partial_fit(self, table: Any, y: Any = None) -> Self:
         """Continue training on the rows of a table, one pass in order.
 
@@ -201,11 +209,8 @@ class TableModel:
         TableModel
             The model itself.
         """
-        if self.kind == ESTIMATORS[SVM]:
-            raise ValueError(
-                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
-            )
-        X = self._features(table)
+        self.check_can_learn()
+        X = self.encoder.table_features(table, self.options.na)
         ends = self._ends(table, y)
         with self.learner._lock:
             self.learner.learn_many(X, *ends, calibration=self.calibration)
@@ -250,13 +255,6 @@ class TableModel:
             row = min(faults)
             raise ValueError(f"the table, row {row}: {faults[row]}")
         return lower, upper
-
-    def _features(self, table: Any) -> Any:
-        """Features of a pandas, polars or pyarrow table, or of an svmlight matrix."""
-        X, words = self.encoder.rows(table, self.options.na)
-        if not X.shape[0]:
-            raise ValueError("the table has no rows (0 samples)")
-        return self.encoder.features(X, words)
 
 
 def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:

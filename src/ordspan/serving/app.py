@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 import ordspan
 from ordspan.labels.amounts import range_ends
 from ordspan.models.file import to_bytes
-from ordspan.serving.engine import COVERAGE, Engine
+from ordspan.serving.engine import COVERAGE, Engine, outliers
 from ordspan.serving.http import UNAVAILABLE, Application, always
 from ordspan.serving.log import LEARN, Event
 from ordspan.serving.records import REQUEST, Key, RequestError, decoded, example_record, some_range
@@ -119,7 +119,9 @@ class Service:
 
     def _predictions(self, body: bytes, coverage: float) -> Any:
         model, (records, alone) = self.engine.model, self.reader.read(body)
-        score = model.learner.latent(model.encoder.features(*self.reader.arrays(records)))
+        X, table = self.reader.arrays(records)
+        X, notes = outliers(model, X)
+        score = model.learner.latent(model.encoder.features(X, table))
         calibration = model.calibration
         low_high, chances = calibration.ranges(score, coverage), calibration.probabilities(score)
         arrays = calibration.predict(score), score, *low_high, chances
@@ -130,10 +132,11 @@ class Service:
                 "score": value,
                 "range": [self.starts[low - 1], self.ends[high - 1]],
                 "probabilities": dict(zip(self.names, chance, strict=True)),
+                **notes.get(row, {}),
             }
             | self.reader.unseen(record)
-            for record, rank, value, low, high, chance in zip(
-                records, *(array.tolist() for array in arrays), strict=True
+            for (row, record), rank, value, low, high, chance in zip(
+                enumerate(records), *(array.tolist() for array in arrays), strict=True
             )
         ]
         return answers[0] if alone else answers

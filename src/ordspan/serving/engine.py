@@ -15,14 +15,14 @@ import numpy as np
 
 from ordspan.catalog import ESTIMATORS, PA, SVM, learner_parameters, make_learner
 from ordspan.commands.models import read_table_model
-from ordspan.core.scaling import LIMIT
+from ordspan.core.scaling import COUNT, FEW_ROWS, LIMIT
 from ordspan.learners import Calibration
 from ordspan.models.atomic import check_can_write, sole_writer, write_atomically
 from ordspan.models.file import Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, UNDO, Event, Log
 from ordspan.serving.records import RecordReader, RequestError, example_record
-from ordspan.tables.encoder import Encoder, Recipe
+from ordspan.tables.encoder import FAR, Encoder, Recipe
 from ordspan.tables.rows import Count, FileError
 
 COVERAGE = 0.9
@@ -92,13 +92,14 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
 
     Each is predicted by what those before it taught; the width of its range is that of the
     calibration before the first one. A model that started empty learns the scale of its numbers
-    too, and the events tell which were clipped. If this raises, the model is spoilt.
+    too. The events name the numbers that were clipped, or are far from those of the training. If
+    this raises, the model is spoilt.
     """
     X, table = reader.logged(events)
     lower, upper = np.array([event[5:7] for event in events]).T
-    online = model.recipe.standardise and model.training["settings"].get("scaled_on_the_way")
+    online, notes = scales_online(model), outliers(model, X)[1]
     scaled = X.copy() if online else X
-    features = model.encoder.features(scaled, table, learn=bool(online))
+    features = model.encoder.features(scaled, table, learn=online)
     rows, calibration = model.learner.rows(features, lower, upper), model.calibration
     scores = np.empty(len(events))
     model.learner.learn(rows, scores_before=scores)
@@ -110,14 +111,41 @@ def learn(model: TableModel, reader: RecordReader, events: Sequence[Event]) -> l
         Event._make((*event[:7], *ranks, *event[10:]))
         for event, ranks in zip(events, predicted, strict=True)
     ]
-    if online:
-        clipped = np.abs(scaled) == LIMIT
-        for row in np.flatnonzero(clipped.any(axis=1)).tolist():
-            names = np.array(model.recipe.numbers)[clipped[row]].tolist()
-            values = dict(zip(names, X[row, clipped[row]].tolist(), strict=True))
-            extra = msgspec.json.encode({"clipped": values}).decode()
-            learned[row] = learned[row]._replace(extra=extra)
+    if online and not model.recipe.n_sparse:
+        notes = name_numbers("clipped", model.recipe.numbers, X, np.abs(scaled) == LIMIT)
+    for row, note in notes.items():
+        if events[row].extra == "{}":  # those of annotate are about the item
+            learned[row] = learned[row]._replace(extra=msgspec.json.encode(note).decode())
     return learned
+
+
+def scales_online(model: TableModel) -> bool:
+    """Whether a model learns the scale of its numbers too."""
+    return model.recipe.standardise and bool(model.training["settings"].get("scaled_on_the_way"))
+
+
+def outliers(model: TableModel, X: Any) -> tuple[Any, dict[int, Any]]:
+    """Numbers of rows as they are predicted, and what answers say of those that are absurd, by row.
+
+    A model that started empty clips them as it does in learning; a trained one does not.
+    """
+    if model.recipe.n_sparse or (scale := model.centre_and_factor()) is None:
+        return X, {}
+    (mean, factor), names = scale, model.recipe.numbers
+    distance = np.abs(X - mean) * factor
+    if not scales_online(model):
+        return X, name_numbers("far", names, X, distance > FAR)
+    clipped = (distance > LIMIT) & (model.encoder.state[COUNT] >= FEW_ROWS)
+    nearest = mean + (X - mean) * (LIMIT / np.maximum(distance, LIMIT))
+    return np.where(clipped, nearest, X), name_numbers("clipped", names, X, clipped)
+
+
+def name_numbers(what: str, names: Sequence[str], X: Any, chosen: Any) -> dict[int, Any]:
+    """Of each row with chosen numbers, these by their columns."""
+    notes: dict[int, Any] = {}
+    for row, column in np.argwhere(chosen).tolist():
+        notes.setdefault(row, {what: {}})[what][names[column]] = X[row, column].item()
+    return notes
 
 
 def copy_model(model: TableModel) -> TableModel:
@@ -253,10 +281,7 @@ class Engine:
 
     def _learn(self, labels: Sequence[Event]) -> list[Event]:
         """Learn new labels on a copy of the model, write their events, and publish the copy."""
-        if self._base.kind == ESTIMATORS[SVM]:
-            raise ValueError(
-                "an OrdinalSVM is fitted in one step and cannot be continued; retrain it"
-            )
+        self._base.check_can_learn()
         known = self.log.with_keys([label.key for label in labels if label.key is not None])
         first, now = self.log.last + 1, time.time()
         new: list[Event] = []

@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import UNSET, Meta, UnsetType
 
 from ordspan.commands.models import RETRAIN, label_reader
-from ordspan.labels.forms import number_as_text
+from ordspan.labels.forms import OPEN, number_as_text
 from ordspan.models.table import TableModel
 from ordspan.serving.log import LEARN, Event
 from ordspan.tables.encoder import Recipe
@@ -152,8 +152,12 @@ class RecordReader:
             for name, value in zip(self._others, record[len(self._columns) :], strict=True)
             if value is not UNSET
         }
-        label = {self._roles[name]: other[name] for name in other if name in self._roles}
+        names = {self._roles[name]: name for name in other if name in self._roles}
+        label = {role: other[name] for role, name in names.items()}
         try:
+            for name in other.keys() & self._roles:
+                if (last := names[self._roles[name]]) != name:
+                    raise ValueError(f"give {name!r} or {last!r}, not both")
             if not label:
                 raise ValueError("no label; give 'label', or 'lower', 'upper' or both")
             if "label" in label and len(label) > 1:
@@ -169,8 +173,10 @@ class RecordReader:
         if not isinstance(label, tuple):
             return self._labels.interval(number_as_text(label))
         lower, upper = label
-        low = self._labels.end(number_as_text(lower), 1)
-        high = self._labels.end(number_as_text(upper), len(self._labels.classes))
+        ends, n_classes = list(map(number_as_text, label)), len(self._labels.classes)
+        low, high = self._labels.end(ends[0], 1), self._labels.end(ends[1], n_classes)
+        if {*ends} <= {*OPEN} and (low, high) == (1, n_classes):  # None may be a grade
+            raise ValueError("the label is empty")
         if low > high:
             raise ValueError(f"lower {lower!r} is above upper {upper!r}; swap them?")
         return low, high

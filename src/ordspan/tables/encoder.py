@@ -18,7 +18,7 @@ from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.files import check_columns
 from ordspan.tables.rows import Faults, RowError
-from ordspan.wording import brief, check_choice, columns_hint, plural
+from ordspan.wording import brief, check_choice, columns_hint, plural, warn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -210,10 +210,20 @@ class Encoder:
 
             table = without_codes(as_frame(table, recipe.columns), na)
             X = matrix_of(table, recipe.numbers, ".", faults)
+        if not X.shape[0]:
+            raise ValueError("the table has no rows (0 samples)")
         if faults := self.value_faults(X) | faults:
             row = min(faults)
             raise RowError(f"the table, row {row}: {faults[row]}")
         return X, table
+
+    def table_features(self, table: Any, na: Sequence[str] = ()) -> Any:
+        """Features of a table; warns of values unlike those of training."""
+        own = Encoder(self.recipe, self.state)  # its counts are those of this table
+        features = own.features(*own.rows(table, na))
+        if notes := own.notes():
+            warn("; ".join(notes))
+        return features
 
     def value_faults(self, X: Any) -> Faults:
         """Faults of rows with numbers that are too large, or missing where that is not allowed."""

@@ -146,6 +146,8 @@ def stream(
         return [names] if isinstance(names, str | Path) else names
 
     check_choice("on_bad_row", on_bad_row, ("raise", "skip"))
+    for name in options:
+        check_choice("option of stream", name, FileOptions.__match_args__ + ColumnChoice._fields)
     opening = {n: options.pop(n) for n in FileOptions.__match_args__ if n in options}
     columns, bad = LabelColumns(label, lower, upper), BadRows(on_bad_row)
     files, kept = expand(as_list(paths)), tuple(as_list(keep))
