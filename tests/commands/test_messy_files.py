@@ -244,6 +244,8 @@ NOISE = pl.DataFrame({"x": RNG.normal(size=800), "grade": RNG.integers(1, 6, 800
 SKIP = ["--on-bad-row", "skip"]
 STRAY = text().replace("\n", "\n{}\n", 1)
 BAD_AGES = having(age=["old" if i % 24 == 5 else f"{age}" for i, age in enumerate(CLEAN["age"])])
+COUNTS = [np.arange(N), N - np.arange(N), np.cumsum(1 + np.arange(N) % 3) + 1000]
+PART = [None if i % 9 == 5 else grade for i, grade in enumerate(CLEAN["grade"])]
 
 
 def orders(repeated):
@@ -268,6 +270,8 @@ SAID = [
     (having(id=[f"p{i}" * (i > 0) for i in range(N)]), [], "left out 'id' (nearly every value"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
+    *((having(nth=which, grade=PART), [], "left out 'nth' (numbers the rows)") for which in COUNTS),
+    (having(**{"Resp. no.": COUNTS[2] * 7919 % 10007}), [], "left out 'Resp. no.' (every value"),
     ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
     *(
         (files, [], "left out 'day' (dates)")
@@ -295,6 +299,8 @@ SAID = [
     ),
 ]
 UNSAID = [
+    (having(dose=np.arange(N) * 5), [], "left out"),
+    (having(dose=np.arange(N) * 4 // 5), [], "left out"),
     (orders(30), [], "left out"),
     (CODES, ["--text", "zip"], "zeros"),
     (CLEAN, ["--grades", "0..40"], "very few"),
