@@ -259,7 +259,8 @@ def with_bad_grades(share):
 
 
 DAYS = pd.date_range("2020-01-01", periods=N)
-DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M")
+DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M", "%Y-%m", "%d/%m/%y")
+MIXED = [day.strftime(DATES[-(i % 3)]) for i, day in enumerate(DAYS)]
 MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
@@ -275,7 +276,7 @@ SAID = [
     ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
     *(
         (files, [], "left out 'day' (dates)")
-        for table in (having(day=DAYS.strftime(form)) for form in DATES)
+        for table in [having(day=MIXED), *(having(day=DAYS.strftime(form)) for form in DATES)]
         for files in (table, {"a.jsonl": table})
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (dates)"),

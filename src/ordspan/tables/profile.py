@@ -40,7 +40,7 @@ PARTLY, AS_REQUESTED = "not in every file", "as requested"
 HAS_DATES, NEITHER = "dates", "neither numbers nor text"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
-    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%m-%Y", "%Y-%m"),
 ]
 ID_NAME = re.compile(
     r"(?i:^(id|index|nr|no|lfd|case|respondent|row.?(names?|id)?|unnamed.*|column \d+"
@@ -365,15 +365,16 @@ def are_sentences(cells: pl.Series) -> bool:
 
 
 def _are_dates(words: pl.Series) -> bool:
-    """Whether most of the first values are dates in one format, perhaps with a time.
+    """Whether most of the first values are dates, perhaps in several formats or with a time.
 
-    >>> _are_dates(pl.Series(["3 May 1999", "4 Jun 2001"])), _are_dates(pl.Series(["May", "Ulm"]))
+    >>> _are_dates(pl.Series(["3 May 1999", "04.06.01"])), _are_dates(pl.Series(["May", "10-12"]))
     (True, False)
     """
     some = words[:100]
     dates = some.str.replace(r"[T ]\d{1,2}:\d{2}.*$", "")
-    found = [dates.str.to_date(form, strict=False).is_not_null().sum() for form in DATES]
-    return bool(len(some)) and max(found) >= 0.9 * len(some)
+    parsed = pl.DataFrame([dates.str.to_date(form, strict=False).alias(form) for form in DATES])
+    found = len(dates) - parsed.max_horizontal().null_count()
+    return bool(len(some)) and found >= 0.9 * len(some)
 
 
 def scale_of(column: pl.Series) -> NDArray[np.float64]:
