@@ -339,6 +339,7 @@ DRESSED = [
     (text(income=lambda v: f"{'$€'[v > 5000]}{v}"), "income", "$3688.91"),
     (text(delimiter=";", income=lambda v: f"{grouped('.', ',')(v)} €"), "income", "3.688,91 €"),
     (text(income="{} EUR".format), "income", "3688.91 EUR"),
+    (text(income="{} €".format).encode("cp1252"), "income", "3688.91 \ufffd"),
     (text(income="CHF {}".format), "income", "CHF 3688.91"),
     (text(income="US${}".format), "income", "US$3688.91"),
     (text(income="{:.2f} kr".format), "income", "3688.91 kr"),
