@@ -390,6 +390,8 @@ REFUSED = [
     (TWO_ORDERS, [], "different orders of the grades", ORDER),
     (STRAY.format("forty,1000,Ulm,2"), [], "a.csv, row 1: column 'age' holds 'forty', not a", SKIP),
     (STRAY.format("forty,1000,Ulm,2"), [], "or train with text=['age'] (--text age)", SKIP),
+    (STRAY.format("age,1000,Ulm,2"), [], "names the columns again, leave it out, or give", SKIP),
+    ("Survey,,,\n" + text(), [], "give header_row= (--header-row N)", ["--header-row", 2]),
     (STRAY.format("1,2,Ulm,2,5"), [], "a.csv, row 1: more fields than the 4 of the header", SKIP),
     (STRAY.format("1,2,Ulm,x"), ["--grades", "1..4"], "row 1: column 'grade' holds 'x'", SKIP),
     (GAP, STRICT, "a.csv, row 1: column 'age' is empty or NaN", ["--missing", "mean"]),

@@ -206,6 +206,8 @@ mean 'income'?
         return
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
+    if not close and any(re.fullmatch(r"column \d+", name) for name in there):
+        end = f"; if another row holds the names of the columns, give {HEADER_ROW}"
     if len(there) == 1 and " " in there[0].strip():
         end = f"; if a title stands above the names of the columns, give {HEADER_ROW}; if fields "
         end += "are separated by spaces, " + hint("delimiter=' '", "--delimiter ' '")
