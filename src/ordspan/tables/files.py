@@ -88,7 +88,7 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
             found.append(path)
             continue
         among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
-        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
+        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._~"]
         known = [file for file in sorted(files) if ending_of(file) in FORMAT_OF]
         if not known:
             raise FileError(f"{path}: no files that end in {', '.join(FORMAT_OF)}")
