@@ -50,6 +50,7 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message)
         ({"label": "grade", "features": ["grade"]}, "no column is left"),
         ({"paths": "nowhere.csv"}, r"nowhere\.csv: no such file"),
         ({"paths": []}, "no files given"),
+        ({"paths": ["a.csv", "b.csv", "./a.csv"]}, r"a\.csv is given twice"),
     ],
 )
 def test_a_wrong_choice_is_reported(tmp_path, choice, message):

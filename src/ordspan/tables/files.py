@@ -1,6 +1,7 @@
 """Finding files, their formats, and their readers."""
 
 import codecs
+import os
 import re
 import sys
 from collections import Counter
@@ -97,6 +98,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
         raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
+    twice = next((p for p, n in Counter(map(os.path.abspath, found)).items() if n > 1), None)
+    if twice is not None:
+        raise FileError(f"{twice} is given twice; give each file once")
     sizes_of(found)
     return found
 
