@@ -360,7 +360,7 @@ REFUSED = [
     # the file, the options, the error, and options that help
     (text().encode("utf-32"), [], "contains null bytes", None),
     (b"%PDF-1.7" + bytes(100), [], "contains null bytes", None),
-    (b"PK\x03\x04" + bytes(100), [], "perhaps another format under a wrong name", None),
+    (b"PK\x03\x04" + bytes(100), [], "another format under a wrong name, or from standard", None),
     (text(end="\r"), [], "end with carriage returns, as on an old Mac; save it with", None),
     ({"a.sav": b"$FL2"}, [], "a.sav: not an SPSS file, or damaged", None),
     ("1,2\n2,3\n", [], "no column 'grade'; the columns are 1, 2", None),
