@@ -37,7 +37,7 @@ MOST = 0.99  # share of the values that must be different in an id, which some r
 NEAR = 2.0  # the usual step from a row's number to the next, at most: some rows may be gone
 NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
 PARTLY, AS_REQUESTED = "not in every file", "as requested"
-HAS_DATES, NEITHER = "dates", "neither numbers nor text"
+HAS_DATES, NEITHER = "dates", "neither numbers nor text: flatten nested values"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
     *("%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%m-%Y", "%Y-%m"),
@@ -253,7 +253,7 @@ class Profile:
         zeros = list(dict.fromkeys(coded))  # once for all files
         gone = [f"{name} ({count:,})" for name, count in self.no_answers.items() if count]
         if (na := self.files[0].na) and not gone:
-            gone = [f"no cell is {' or '.join(sorted(na))}"]
+            gone = [f"no cell holds {' or '.join(map(repr, sorted(na)))}"]
         marked = [f"{n} ({self.n_missing(n) / self.n_rows:.1%})" for n in recipe.missing_indicators]
         told: dict[str, Sequence[str]] = {
             "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
