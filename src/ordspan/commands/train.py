@@ -461,6 +461,7 @@ class Run:
             "identities": [*before.get("identities", ()), *files],
             "rows": before.get("rows", 0) + self.progress.learned,
             "skipped": self.progress.bad.count,
+            "unlabelled_rows": self.reader.unlabelled,
             "mae": self.progress.mae,
             "constant": {"grade": self.classes.tolist()[rank - 1], "mae": mae} if rank else None,
             "left_out": self.reader.left_out,
