@@ -41,7 +41,7 @@ def test_the_commands_for_rows_that_keep_coming_run_as_printed(tmp_path, monkeyp
     def shell(command):
         *producer, words = command.split("|")
         assert producer in ([], ["producer "])
-        rows = houses.to_csv(index=False) + "oops\n"
+        rows = houses.to_csv(index=False) + "oops,1,1,1\n"
         # from a real pipe the format is found
         answer = ask(*shlex.split(words)[1:], "--format", "csv", input=rows if producer else None)
         return answer.exit_code, sorted(file.name for file in tmp_path.glob("live*"))

@@ -69,6 +69,7 @@ def test_a_total_without_a_label_is_left_out_of_everything_that_is_learned(tmp_p
     path.write_text(path.read_text() + "1500000,,\n")
     model, notes = trained(tmp_path, path, "--label", "grade")
     assert notes == ["text, one feature per value: town (2)", "1 row without a label was left out"]
+    assert model.training["unlabelled_rows"] == 1
     assert model.learner.state.tolist() == clean.learner.state.tolist()
     assert model.encoder.state.tolist() == clean.encoder.state.tolist()
     path.write_text("size,grade\n1,\n")

@@ -244,6 +244,8 @@ NOISE = pl.DataFrame({"x": RNG.normal(size=800), "grade": RNG.integers(1, 6, 800
 SKIP = ["--on-bad-row", "skip"]
 STRAY = text().replace("\n", "\n{}\n", 1)
 BAD_AGES = having(age=["old" if i % 24 == 5 else f"{age}" for i, age in enumerate(CLEAN["age"])])
+COUNTS = [np.arange(N), N - np.arange(N), np.cumsum(1 + np.arange(N) % 3) + 1000]
+PART = [None if i % 9 == 5 else grade for i, grade in enumerate(CLEAN["grade"])]
 
 
 def orders(repeated):
@@ -257,7 +259,8 @@ def with_bad_grades(share):
 
 
 DAYS = pd.date_range("2020-01-01", periods=N)
-DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M")
+DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M", "%Y-%m", "%d/%m/%y")
+MIXED = [day.strftime(DATES[-(i % 3)]) for i, day in enumerate(DAYS)]
 MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
@@ -268,10 +271,12 @@ SAID = [
     (having(id=[f"p{i}" * (i > 0) for i in range(N)]), [], "left out 'id' (nearly every value"),
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
+    *((having(nth=which, grade=PART), [], "left out 'nth' (numbers the rows)") for which in COUNTS),
+    (having(**{"Resp. no.": COUNTS[2] * 7919 % 10007}), [], "left out 'Resp. no.' (every value"),
     ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
     *(
         (files, [], "left out 'day' (dates)")
-        for table in (having(day=DAYS.strftime(form)) for form in DATES)
+        for table in [having(day=MIXED), *(having(day=DAYS.strftime(form)) for form in DATES)]
         for files in (table, {"a.jsonl": table})
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (dates)"),
@@ -295,6 +300,8 @@ SAID = [
     ),
 ]
 UNSAID = [
+    (having(dose=np.arange(N) * 5), [], "left out"),
+    (having(dose=np.arange(N) * 4 // 5), [], "left out"),
     (orders(30), [], "left out"),
     (CODES, ["--text", "zip"], "zeros"),
     (CLEAN, ["--grades", "0..40"], "very few"),
@@ -332,6 +339,7 @@ DRESSED = [
     (text(income=lambda v: f"{'$€'[v > 5000]}{v}"), "income", "$3688.91"),
     (text(delimiter=";", income=lambda v: f"{grouped('.', ',')(v)} €"), "income", "3.688,91 €"),
     (text(income="{} EUR".format), "income", "3688.91 EUR"),
+    (text(income="{} €".format).encode("cp1252"), "income", "3688.91 \ufffd"),
     (text(income="CHF {}".format), "income", "CHF 3688.91"),
     (text(income="US${}".format), "income", "US$3688.91"),
     (text(income="{:.2f} kr".format), "income", "3688.91 kr"),
@@ -352,7 +360,7 @@ REFUSED = [
     # the file, the options, the error, and options that help
     (text().encode("utf-32"), [], "contains null bytes", None),
     (b"%PDF-1.7" + bytes(100), [], "contains null bytes", None),
-    (b"PK\x03\x04" + bytes(100), [], "perhaps another format under a wrong name", None),
+    (b"PK\x03\x04" + bytes(100), [], "another format under a wrong name, or from standard", None),
     (text(end="\r"), [], "end with carriage returns, as on an old Mac; save it with", None),
     ({"a.sav": b"$FL2"}, [], "a.sav: not an SPSS file, or damaged", None),
     ("1,2\n2,3\n", [], "no column 'grade'; the columns are 1, 2", None),
@@ -382,6 +390,8 @@ REFUSED = [
     (TWO_ORDERS, [], "different orders of the grades", ORDER),
     (STRAY.format("forty,1000,Ulm,2"), [], "a.csv, row 1: column 'age' holds 'forty', not a", SKIP),
     (STRAY.format("forty,1000,Ulm,2"), [], "or train with text=['age'] (--text age)", SKIP),
+    (STRAY.format("age,1000,Ulm,2"), [], "names the columns again, leave it out, or give", SKIP),
+    ("Survey,,,\n" + text(), [], "give header_row= (--header-row N)", ["--header-row", 2]),
     (STRAY.format("1,2,Ulm,2,5"), [], "a.csv, row 1: more fields than the 4 of the header", SKIP),
     (STRAY.format("1,2,Ulm,x"), ["--grades", "1..4"], "row 1: column 'grade' holds 'x'", SKIP),
     (GAP, STRICT, "a.csv, row 1: column 'age' is empty or NaN", ["--missing", "mean"]),

@@ -64,7 +64,7 @@ def test_what_would_be_wrong_is_refused(path, tmp_path):
         ({"start": tmp_path / "a", "learner": "kernel"}, r"learner= .* cannot be given with"),
         ({"label": "grade", "learner": "PA"}, "learner 'PA'; choose one of pa, kernel"),
         ({"label": "grade", "passes": 0}, "passes must be at least 1"),
-        ({}, "no label: give label="),
+        ({}, "no label: give label=.*; the columns are x0, x1, x2, grade"),
     ):
         with pytest.raises(ValueError, match=message):
             ordspan.train_files(path, tmp_path / "b", **settings)

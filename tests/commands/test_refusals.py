@@ -66,7 +66,7 @@ PREDICT = "predict rows.csv --model model --out out.csv"
 STRICT = "--model strict --on-bad-row raise --out out.csv"
 EVALUATE = "evaluate rows.csv --model model"
 SKIP = "--model model --on-bad-row skip"
-KERNEL = "holds an estimator (KernelOrdinalPA) without feature weights, which no"
+KERNEL = "holds an estimator (KernelOrdinalPA) without feature weights, for which there is no"
 ONLY_PA = "Dask supports only the learner pa"
 REFUSED = [
     (f"{TRAIN} --label x9", "no column 'x9'"),
@@ -146,7 +146,7 @@ REFUSED = [
     (f"evaluate one-grade.csv {SKIP}", "no row to evaluate; 1 skipped, the first: "),
     ("export model m.txt", "m.txt: unknown file extension '.txt'; choose .onnx"),
     ("export model none/m.onnx", "cannot be written (No such file or directory); choose"),
-    ("export hashed m.onnx", "hashes the words of town, which no standard ONNX operator does"),
+    ("export hashed m.onnx", "hashes the words of town, for which there is no standard ONNX"),
     ("export kernel m.onnx", KERNEL),
     ("export calibrated m.onnx", KERNEL),
     ("info folder.csv", "folder.csv: no such model file"),

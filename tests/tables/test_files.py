@@ -51,6 +51,7 @@ def test_a_damaged_or_foreign_file_is_reported(tmp_path, name, content, message)
         ({"label": "grade", "features": ["grade"]}, "no column is left"),
         ({"paths": "nowhere.csv"}, r"nowhere\.csv: no such file"),
         ({"paths": []}, "no files given"),
+        ({"paths": ["a.csv", "b.csv", "./a.csv"]}, r"a\.csv is given twice"),
     ],
 )
 def test_a_wrong_choice_is_reported(tmp_path, choice, message):
@@ -72,7 +73,7 @@ def test_each_word_is_hashed_as_it_stands_to_one_place_and_sign(tmp_path):
 def test_a_pattern_is_the_files_of_it_and_endings_may_be_upper_case(tmp_path):
     (tmp_path / "A.TSV").write_text("a\tg\n1\t1\n2\t2\n")
     (tmp_path / "B.CSV.GZ").write_bytes(gzip.compress(b"a,g\n3,1\n4,2\n"))
-    for name in ("c.csv", ".hidden.csv", "notes.md"):
+    for name in ("c.csv", ".hidden.csv", "~$c.csv", "notes.md"):
         (tmp_path / name).write_text("a,g\n5,1\n")
     for paths, numbers in ((tmp_path, [1, 2, 3, 4, 5]), (tmp_path / "*[CV]*", [1, 2, 3, 4])):
         rows = stream(paths, label="g", classes=[1, 2])

@@ -13,6 +13,8 @@ from ordspan import stream
 
 ONE = pa.table({"a": np.linspace(0, 1, 500), "grade": np.arange(500) % 5})
 
+NEITHER = "neither numbers nor text: flatten nested values"
+
 
 def read(path, *features, **more):
     """Numbers of all rows, as they are in the file; missing ones NaN."""
@@ -90,7 +92,7 @@ def test_kinds_of_columns(tmp_path):
     parquet.write_table(table, tmp_path / "a.parquet")
     rows = stream(tmp_path / "a.parquet")
     assert rows.feature_names == ["n", "c is missing", "c = a", "s = x", "s = y"]
-    assert "left out 'l' (neither numbers nor text); 'd' (dates)" in rows.notes
+    assert f"left out 'l' ({NEITHER}); 'd' (dates)" in rows.notes
     with pytest.raises(ValueError, match=r"column 'l' cannot be a feature .neith"):
         stream(tmp_path / "a.parquet", features=["l"])
 
@@ -100,7 +102,7 @@ def test_types_that_polars_cannot_read_are_left_out(tmp_path):
     span = pa.array([(1, 2, 3)] * 500, pa.month_day_nano_interval())
     write_arrow(tmp_path / "a.arrow", ONE.append_column("u", union).append_column("m", span))
     rows = stream(tmp_path / "a.arrow")
-    assert rows.notes == ["left out 'u', 'm' (neither numbers nor text)"]
+    assert rows.notes == [f"left out 'u', 'm' ({NEITHER})"]
 
 
 def test_names_that_are_not_utf8_or_not_unique_are_an_error(tmp_path):

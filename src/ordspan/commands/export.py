@@ -94,9 +94,10 @@ def export(job: ExportJob) -> dict[str, Any]:
 
 def check_exportable(header: Header, model: Any, path: str) -> None:
     """Raise if no standard operator can compute a model."""
-    problem = ""
+    problem, remedy = "", "train a model without that"
     if not hasattr(ranker_and_calibration(model)[0], "coef_"):
         problem = f"holds an estimator ({header.estimator}) without feature weights"
+        remedy = "train with the learner pa or svm"
     elif isinstance(model, TableModel):
         if hashed := (*model.recipe.hashed, *dict(model.recipe.sentences)):
             problem = f"hashes the words of {', '.join(hashed)}"
@@ -104,8 +105,8 @@ def check_exportable(header: Header, model: Any, path: str) -> None:
             problem = f"reads {', '.join(model.options.na)} as no answer"
     if problem:
         raise ValueError(
-            f"{path} {problem}, which no standard ONNX operator does; train a model without that, "
-            "or predict with ordspan itself"
+            f"{path} {problem}, for which there is no standard ONNX operator; {remedy}, or predict "
+            "with ordspan itself"
         )
 
 

@@ -15,7 +15,7 @@ from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8
-from ordspan.tables.profile import check_index_base
+from ordspan.tables.profile import check_index_base, first_few
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
@@ -105,7 +105,9 @@ def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -
         reader.columns = given
     elif not reader.columns.names():
         ends = hint("lower= and upper=", "--lower and --upper")
-        raise ValueError(f"no label: give {hint('label=', '--label COLUMN')}, or {ends}")
+        columns = first_few(reader.open(path).names, 20)
+        way_out = f"give {hint('label=', '--label COLUMN')}, or {ends}"
+        raise ValueError(f"{path}: no label: {way_out}; the columns are {columns}")
     elif not reader.recipe.n_sparse:
         name = hint("label=", "--label COLUMN")
         why = f", which held the label in training (name it here with {name}, or the two columns "

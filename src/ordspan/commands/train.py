@@ -32,7 +32,7 @@ from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_fe
 from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging
 from ordspan.tables.rows import BEGINNING, BadRows, Count, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint
+from ordspan.wording import hint, plural
 
 ROWS = ".rows"
 """Ending of the folder with the rows of a training that reads them more than once."""
@@ -118,7 +118,8 @@ def learn_in_passes(run: Run, stop: Stop, report: Report) -> None:
         pipe, path = run.job.is_pipe, run.checkpoint.path
         if progress.learned if pipe else isinstance(error, KeyboardInterrupt):
             way = models.start_hint(path) if pipe else models.RESUME
-            note = f"{path} holds the model after {progress.learned:,} rows; continue with {way}"
+            done = plural(progress.learned, "row")
+            note = f"{path} holds the model after {done}; continue with {way}"
             try:
                 run.save_checkpoint()
             except OSError as full:
@@ -435,6 +436,7 @@ class Run:
             "identities": [*before.get("identities", ()), *files],
             "rows": before.get("rows", 0) + self.progress.learned,
             "skipped": self.progress.bad.count,
+            "unlabelled_rows": self.reader.unlabelled,
             "mae": self.progress.mae,
             "constant": {"grade": self.classes.tolist()[rank - 1], "mae": mae} if rank else None,
             "left_out": self.reader.left_out,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ordspan.core import scaling
 from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
-from ordspan.tables.files import check_columns
+from ordspan.tables.files import HEADER_ROW, check_columns
 from ordspan.tables.rows import Faults, RowError
 from ordspan.wording import brief, check_choice, columns_hint, plural, warn
 
@@ -347,6 +347,8 @@ def matrix_of(
             no_answer = columns_hint("na", f"{column.name}:{column[row]}")
             remedy = f"correct it, give {no_answer} if it means no answer, or train with "
             remedy += columns_hint("text", column.name)
+            if column[row].strip() == column.name:
+                remedy = f"if that row names the columns again, leave it out, or give {HEADER_ROW}"
             faults.setdefault(row, f"{what}; {remedy}")
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
 

@@ -1,6 +1,7 @@
 """Finding files, their formats, and their readers."""
 
 import codecs
+import os
 import re
 import sys
 from collections import Counter
@@ -88,7 +89,7 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
             found.append(path)
             continue
         among = map(Path, glob(str(Path(escape(path), "*")) if is_folder else path, recursive=True))
-        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._"]
+        files = [str(file) for file in among if file.is_file() and file.name[0] not in "._~"]
         known = [file for file in sorted(files) if ending_of(file) in FORMAT_OF]
         if not known:
             raise FileError(f"{path}: no files that end in {', '.join(FORMAT_OF)}")
@@ -97,6 +98,9 @@ def expand(paths: Iterable[str | Path]) -> list[str]:
         raise FileError("no files given; name at least one")
     if STDIN in found and len(found) > 1:
         raise FileError("standard input and other pipes cannot be mixed with files; give one alone")
+    twice = next((p for p, n in Counter(map(os.path.abspath, found)).items() if n > 1), None)
+    if twice is not None:
+        raise FileError(f"{twice} is given twice; give each file once")
     sizes_of(found)
     return found
 
@@ -206,6 +210,8 @@ mean 'income'?
         return
     close = next(filter(None, (closest(name, there) for name in missing)), "")
     end = f"; did you mean {close!r}?" if close else ""
+    if not close and any(re.fullmatch(r"column \d+", name) for name in there):
+        end = f"; if another row holds the names of the columns, give {HEADER_ROW}"
     if len(there) == 1 and " " in there[0].strip():
         end = f"; if a title stands above the names of the columns, give {HEADER_ROW}; if fields "
         end += "are separated by spaces, " + hint("delimiter=' '", "--delimiter ' '")

@@ -260,7 +260,8 @@ class CsvTable(TextTable):
             encoding="utf8-lossy",
         )
         cells = table.drop_in_place(MORE)
-        title = f"; if the header stands below titles, give {HEADER_ROW}" if n == 1 else ""
+        titled = n == 1 or self.names[-1] == f"column {n}"
+        title = f"; if the header stands below titles, give {HEADER_ROW}" if titled else ""
         faults = {
             row: f"more fields than the {n} of the header, from {brief(cells[row])} on{title}"
             for row in cells.is_not_null().arg_true()

@@ -20,13 +20,13 @@ GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
 CURRENCY = (
-    r"(?:US\$|\p{Sc}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
+    r"(?:US\$|\p{Sc}|\x{fffd}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
     r"|KRW|TRY|SGD|HKD|kr|zł|Kč)"
 )
 FORMATTED = (
     rf"^[-+−]?\s*{CURRENCY}?\s*[-+−]?[0-9](?:[0-9.,]|[{GAPS}][0-9])*\s*(?:[%‰]|{CURRENCY})?$"
 )
-"""A number with a currency, a per cent sign, or signs between its thousands."""
+"""A number with a currency (� if the encoding is wrong), a per cent sign, or signs of thousands."""
 
 
 def is_empty(cells: pl.Series) -> pl.Series:

@@ -34,16 +34,17 @@ ENOUGH_WORDS = 4  # a cell, on average; names and most addresses have fewer
 ENOUGH_ROWS = 20  # with fewer rows a column is not taken for an id
 ODD_SHARE = 0.1
 MOST = 0.99  # share of the values that must be different in an id, which some rows may repeat
+NEAR = 2.0  # the usual step from a row's number to the next, at most: some rows may be gone
 NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
 PARTLY, AS_REQUESTED = "not in every file", "as requested"
-HAS_DATES, NEITHER = "dates", "neither numbers nor text"
+HAS_DATES, NEITHER = "dates", "neither numbers nor text: flatten nested values"
 DATES = [
     *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
-    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%m-%Y", "%Y-%m"),
 ]
 ID_NAME = re.compile(
-    r"(?i:^(id|index|nr|no|row.?(names?|id)?|unnamed.*|column \d+|__index_level_\d+__)$"
-    r"|[_ .-](id|nr|no)$)|[a-z]I[dD]$"
+    r"(?i:^(id|index|nr|no|lfd|case|respondent|row.?(names?|id)?|unnamed.*|column \d+"
+    r"|__index_level_\d+__)$|([_ .-](id|nr|no|number)|nummer)\.?$)|[a-z]I[dD]$"
 )
 """Names of columns that number or name rows, if all their values are different."""
 ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
@@ -89,7 +90,7 @@ class Profile:
     def __init__(
         self, files: Sequence[Table], size: int = 0, columns: LabelColumns = UNLABELLED
     ) -> None:
-        self.files, self.columns, self.whole = files, columns, True
+        self.files, self.columns, self.whole, self.n_read = files, columns, True, 0
         self.path, names = files[0].path, columns.names()
         self.is_pipe = self.path == STDIN
         self.samples: list[tuple[Table, pl.DataFrame]] = []
@@ -106,6 +107,7 @@ class Profile:
                     raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
             self.samples.append((file, table))
             self.whole &= whole
+            self.n_read += cells.height
         self.n_rows = sum(table.height for _, table in self.samples)
         if not self.n_rows:
             fault = next((file.fault for file in files if file.fault), "")
@@ -186,7 +188,7 @@ class Profile:
         whole = not is_number or (values % 1 == 0).all()
         if len(values) < max(MOST * self.n_rows, ENOUGH_ROWS) or not whole:
             return ""
-        if is_number and (values.diff() == 1).sum() >= MOST * (len(values) - 1):
+        if is_number and _is_count(values, NEAR * self.n_read / self.n_rows):
             return "numbers the rows"
         n_different = values.n_unique()
         # few rows of a pipe are known
@@ -251,7 +253,7 @@ class Profile:
         zeros = list(dict.fromkeys(coded))  # once for all files
         gone = [f"{name} ({count:,})" for name, count in self.no_answers.items() if count]
         if (na := self.files[0].na) and not gone:
-            gone = [f"no cell is {' or '.join(sorted(na))}"]
+            gone = [f"no cell holds {' or '.join(map(repr, sorted(na)))}"]
         marked = [f"{n} ({self.n_missing(n) / self.n_rows:.1%})" for n in recipe.missing_indicators]
         told: dict[str, Sequence[str]] = {
             "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
@@ -334,6 +336,19 @@ class Profile:
         return encoder, left_out
 
 
+def _is_count(values: pl.Series, step: float) -> bool:
+    """Whether whole numbers rise, or fall, from nearly every row to the next, by few at once.
+
+    A sorted measure does not: where its values lie so close, some are equal.
+
+    >>> _is_count(pl.Series([4, 5, 7, 8, 11]), 2.0), _is_count(pl.Series([4, 5, 5, 7, 8]), 2.0)
+    (True, False)
+    """
+    steps = np.diff(values.to_numpy())
+    one_way = max((steps > 0).mean(), (steps < 0).mean())
+    return bool(one_way >= MOST and np.median(np.abs(steps)) <= step)
+
+
 def are_sentences(cells: pl.Series) -> bool:
     """Whether cells have several words each, and seldom the same ones.
 
@@ -350,15 +365,16 @@ def are_sentences(cells: pl.Series) -> bool:
 
 
 def _are_dates(words: pl.Series) -> bool:
-    """Whether most of the first values are dates in one format, perhaps with a time.
+    """Whether most of the first values are dates, perhaps in several formats or with a time.
 
-    >>> _are_dates(pl.Series(["3 May 1999", "4 Jun 2001"])), _are_dates(pl.Series(["May", "Ulm"]))
+    >>> _are_dates(pl.Series(["3 May 1999", "04.06.01"])), _are_dates(pl.Series(["May", "10-12"]))
     (True, False)
     """
     some = words[:100]
     dates = some.str.replace(r"[T ]\d{1,2}:\d{2}.*$", "")
-    found = [dates.str.to_date(form, strict=False).is_not_null().sum() for form in DATES]
-    return bool(len(some)) and max(found) >= 0.9 * len(some)
+    parsed = pl.DataFrame([dates.str.to_date(form, strict=False).alias(form) for form in DATES])
+    found = len(dates) - parsed.max_horizontal().null_count()
+    return bool(len(some)) and found >= 0.9 * len(some)
 
 
 def scale_of(column: pl.Series) -> NDArray[np.float64]:

@@ -188,8 +188,8 @@ class RowReader:
     def _batch(self, reader: Any, block: Batch, begin: int, end: int) -> Iterator[Batch]:
         """Some rows of a block, with their ranks, without bad rows and those without a label."""
         batch = block.only(slice(begin, end))
-        faults = {row - begin: why for row, why in block.faults.items() if begin <= row < end}
-        X, table = batch.X, batch.table
+        broken = {row - begin: why for row, why in block.faults.items() if begin <= row < end}
+        X, table, faults = batch.X, batch.table, broken.copy()
         if X is None:
             X = matrix_of(table, self.recipe.numbers, reader.decimal, faults)
         faults = self.encoder.value_faults(X) | faults
@@ -199,7 +199,9 @@ class RowReader:
         batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
         if self.grades is not None:
             lower, upper, wrong = self.columns.read(self.grades, table, reader.decimal, reader.path)
-            faults = wrong | faults
+            # of a row without a label, such as that of a total, cells do not matter
+            faults = {row: why for row, why in faults.items() if lower[row] != NO_LABEL}
+            faults = faults | wrong | broken
             batch = replace(batch, lower=lower, upper=upper, classes=self.grades.classes)
         # rows of a pipe cannot be read again, so those before a bad one come first
         if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):

@@ -80,7 +80,8 @@ class Text:
         if b"\0" in self.head[:4096]:
             raise FileError(
                 f"{self.path}: contains null bytes, so it is not text but perhaps another format "
-                "under a wrong name, or UTF-16 without a byte-order mark; rename it, or give "
+                "under a wrong name, or from standard input, which takes csv or jsonl, or UTF-16 "
+                "without a byte-order mark; give the file under its own name, or "
                 + hint("encoding='utf-16-le'", "--encoding utf-16-le")
             )
         if b"\r" in self.head and b"\n" not in self.head:
