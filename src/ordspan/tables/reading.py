@@ -313,10 +313,12 @@ class Staging:
     def _read(self, name: str, start: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
         """Numbers of one of the files, from each start to its end."""
         size, parts = TYPES[name].itemsize, []
+        breaks = np.flatnonzero(start[1:] != end[:-1])  # what lies side by side is read at once
+        first, last = start[np.append(0, breaks + 1)], end[np.append(breaks, -1)]
         with open(self.folder / name, "rb", buffering=0) as file:
-            for first, last in zip(start.tolist(), end.tolist(), strict=True):
-                file.seek(first * size)
-                parts.append(file.read((last - first) * size))
+            for begin, stop in zip(first.tolist(), last.tolist(), strict=True):
+                file.seek(begin * size)
+                parts.append(file.read((stop - begin) * size))
         return np.frombuffer(bytearray().join(parts), TYPES[name])
 
     def remove(self) -> None:
