@@ -176,16 +176,6 @@ def test_pa_i_can_lose_half_of_k_minus_c_times_the_printed_regret(n_classes, dri
     assert repaired.holds
 
 
-def test_ideal_pa_and_general_pa_ii_are_met_exactly_on_one_example():
-    """x = 1, label 3 of 3: losses 1 and 1; the shortest rankers make both bounds exactly 2."""
-    third, share = 1 / 3, 1 / (1 + 1 + 2)  # 1 / (1 + 1/(2C) + R^2 (K-c-1)) with C = 1/2
-    hard = judged(bounds.pa_ideal, [1], [(3, 3)], 2 * third, [-third, -third], 1)
-    soft = judged(
-        partial(bounds.pa_ii_general, C=0.5), [1], [(3, 3)], 2 * share, [-share, -share], 1
-    )
-    assert (hard.bound, soft.bound) == pytest.approx((2.0, 2.0))
-
-
 def squared_losses(rows, ranks, step):
     """Sum of l^2 of a run with one feature and three ranks, in floats."""
     w, theta, total = 0.0, np.zeros(2), 0.0
