@@ -87,11 +87,8 @@ BAD_PARAMETERS = {
         ("solver", "newton", "unknown solver 'newton'; choose one of exact, sca"),
         ("max_iter", 0, r"'max_iter' .*must be an int in the range \[1, inf\)"),
         ("max_iter", 1.5, "'max_iter' .*must be an int"),
-        *(
-            (name, value, NOT_BOOL)
-            for name in ("average", "balanced")
-            for value in (None, "yes", 0.5)
-        ),
+        *(("average", value, NOT_BOOL) for value in (None, "yes", 0.5)),
+        *(("balanced", value, NOT_BOOL) for value in (None, "yes", 0.5)),
         ("classes", [1, 2, 2], "more than once"),
         ("class_weight", {9: 1.0}, r"names 9, which is not one of the grades \[1, 2, 3, 4\]"),
         ("class_weight", {1: -1.0}, "class_weight of 1 must be a finite number >= 0, got -1.0"),

@@ -17,21 +17,18 @@ PIECES = list(zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True))
 
 @pytest.mark.parametrize("shares", [SHARES, [0.0, 1.0, 0.0, 0.0]])
 def test_the_average_is_over_every_iterate_of_every_learner(shares):
-    def make(state):
-        return make_learner("PA-I averaged", 4, 4).restore(state)
-
     before = make_learner("PA-I averaged", 4, 4)
     before.learn_many(X[::3], *SPANS[::3].T)
     weights, thresholds = before.n_trials * before.weights, before.n_trials * before.thresholds
     ends = []
     for rows, spans in PIECES:
-        one = make(before.state)
+        one = make_learner("PA-I averaged", 4, 4).restore(before.state)
         for row, (lower, upper) in zip(rows, spans, strict=True):
             one.learn_one(row, lower, upper)
             weights += one.model.weights
             thresholds += one.model.edges[1:-1]
         ends.append(one.state)
-    mixed = make(mix(before.state, ends, shares))
+    mixed = make_learner("PA-I averaged", 4, 4).restore(mix(before.state, ends, shares))
     np.testing.assert_allclose(mixed.weights, weights / 400, rtol=1e-10)
     np.testing.assert_allclose(mixed.thresholds, thresholds / 400, rtol=1e-10)
 
