@@ -250,15 +250,13 @@ def learn_stream(
     return learn_thresholds(*shown, lower, upper, rule, strengths, average, n_classes, solver)
 
 
-def learn_kernel(gram, *stream):
-    """Learn the rows of a square matrix of kernel values; the weights are their coefficients."""
-    return learn_thresholds(gram, np.eye(len(gram)), np.diag(gram), *stream)
-
-
 def learn_thresholds(
     rows, moves, norms, lower, upper, rule, strengths, average, n_classes, solver="exact"
 ):
-    """Score row by row; a step adds its pull times a row of ``moves`` to the weights."""
+    """Score row by row; a step adds its pull times a row of ``moves`` to the weights.
+
+    Where the rows are those of a matrix of kernel values, the weights are their coefficients.
+    """
     w, theta, history = np.zeros(rows.shape[1]), np.zeros(n_classes - 1), []
     predicted, n_updates = np.empty(len(rows), dtype=np.int64), 0
     for t, row in enumerate(rows):

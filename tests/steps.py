@@ -18,7 +18,6 @@ from ordspan.learners import (
 from ordspan.learners.linear import CLASSES, EXACT_STEP, PRINTED, variants_with
 
 VARIANTS, SEARCHED, MULTICLASS = map(variants_with, (EXACT_STEP, PRINTED, CLASSES))
-NO_ORDER = np.empty(0, dtype=np.intp)
 THOROUGH = settings(max_examples=700, deadline=None, derandomize=True, database=None)
 BRIEF = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

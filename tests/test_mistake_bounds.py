@@ -212,40 +212,40 @@ def test_printed_pa_i_does_fail_on_random_short_rows():
 # -- the inequality of each trial on which the repaired proofs stand -----------------------------
 
 
-@pytest.mark.parametrize("family", [noisy, contradicting, tiny, uneven])
+def steps_along(stream, variant, C=1.0):
+    """Each row, its signed shortfalls, the thresholds below its label, and its step."""
+    learner = LinearLearner(stream.X.shape[1], stream.n_classes, variant, C)
+    for x, low, high in zip(stream.X, stream.lower.tolist(), stream.upper.tolist(), strict=True):
+        w, theta = learner.weights, learner.thresholds
+        falls = shortfalls([w @ x], theta, [low], [high])[0]
+        learner.learn_one(x, low, high)
+        left = np.arange(1, stream.n_classes) < low
+        yield x, falls, left, learner.weights - w, learner.thresholds - theta
+
+
+each_family = pytest.mark.parametrize("family", [noisy, contradicting, tiny, uneven])
+
+
+@each_family
 def test_a_hard_step_is_at_least_as_long_as_its_losses_ask(family):
     """Squared length of the step >= sum of l^2 / (1 + |x|^2 m) for m losses; MATH.md, item 5."""
     rng = np.random.default_rng(90)
     for _ in range(N_STREAMS):
-        X, lower, upper, K = family(rng)
-        learner = LinearLearner(X.shape[1], K, "PA")
-        for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
-            before = np.concatenate([learner.weights, learner.thresholds])
-            loss = hinge_losses([before[: x.size] @ x], before[x.size :], [low], [high])
-            learner.learn_one(x, low, high)
-            step = np.concatenate([learner.weights, learner.thresholds]) - before
-            asked = np.square(loss).sum() / (1 + x @ x * np.count_nonzero(loss))
-            assert step @ step >= asked * (1 - 1e-6) - 1e-12
+        for x, falls, _, turn, move in steps_along(family(rng), "PA"):
+            loss = falls[falls > 0]
+            asked = loss @ loss / (1 + x @ x * loss.size)
+            assert turn @ turn + move @ move >= asked * (1 - 1e-6) - 1e-12
 
 
-@pytest.mark.parametrize("family", [noisy, contradicting, tiny, uneven])
+@each_family
 def test_a_capped_step_gains_at_least_what_moving_every_loss_by_the_cap_would(family):
     """Growth of the dual >= C sum of l - C^2 / 2 (m + |x|^2 (m_left - m_right)^2)."""
     rng = np.random.default_rng(91)
     for _ in range(N_STREAMS):
-        X, lower, upper, K = family(rng)
-        C = strength(rng)
-        learner = LinearLearner(X.shape[1], K, "PA-I", C)
-        for x, low, high in zip(X, lower.tolist(), upper.tolist(), strict=True):
-            w, theta = learner.weights, learner.thresholds
-            falls = shortfalls([w @ x], theta, [low], [high])[0]
-            learner.learn_one(x, low, high)
-            move = learner.thresholds - theta
-            step = np.square(learner.weights - w).sum() + move @ move
-            asked = np.isfinite(falls)
-            gain = np.abs(move)[asked] @ falls[asked] - 0.5 * step
-            violated = falls > 0
-            left = np.arange(1, K) < low
+        stream, C = family(rng), strength(rng)
+        for x, falls, left, turn, move in steps_along(stream, "PA-I", C):
+            asked, violated = np.isfinite(falls), falls > 0
+            gain = np.abs(move)[asked] @ falls[asked] - 0.5 * (turn @ turn + move @ move)
             pull = np.count_nonzero(violated & left) - np.count_nonzero(violated & ~left)
             square = np.count_nonzero(violated) + x @ x * pull**2
             least = C * falls[violated].sum() - 0.5 * C**2 * square

@@ -45,12 +45,6 @@ def model(folder):
 
 
 @pytest.fixture(scope="module")
-def strict(folder):
-    """The same model, which fills no missing number."""
-    return trained(folder, "--drop", "town", "--missing", "error", name="strict")
-
-
-@pytest.fixture(scope="module")
 def new(folder):
     return write_table(NEW, folder / "new.csv")
 
@@ -117,7 +111,8 @@ def test_several_files_follow_each_other_and_where_names_each_row(model, new, tm
     assert [row["score"] for row in rows[200:]] == [row["score"] for row in rows[:3]]
 
 
-def test_every_row_is_answered_and_a_bad_one_has_a_reason(strict, tmp_path):
+def test_every_row_is_answered_and_a_bad_one_has_a_reason(tmp_path):
+    strict = trained(tmp_path, "--drop", "town", "--missing", "error")
     path, out = tmp_path / "bad.csv", tmp_path / "out.csv"
     path.write_text("id,size,age\na,1,2\nb,big,2\nc,3,\nd,3,4,5\ne,inf,2\nf,5,6\n")
     words = ["predict", path, "--model", strict, "--keep", "id", "--where", "--out", out]

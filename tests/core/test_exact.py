@@ -19,13 +19,6 @@ def limits(variant, C):
     return naive.softness_and_cap(variant, C)
 
 
-def exact_truth(theta, score, sq_norm, lower, upper, softness, cap):
-    """The slow twin in rational arithmetic: not one digit is lost."""
-    exact = np.array([Fraction(v) for v in theta], dtype=object)
-    label, allowed = (lower, upper), (Fraction(softness), cap)
-    return naive.exact_step(exact, Fraction(score), Fraction(sq_norm), *label, *allowed)
-
-
 def assert_optimal(theta, score, sq_norm, lower, upper, softness, cap, pull, new):
     """The Karush-Kuhn-Tucker conditions, which prove the optimum of a convex QP, with no slack."""
     landing = Fraction(score) + pull * Fraction(sq_norm)
@@ -62,8 +55,11 @@ def test_the_step_is_the_optimum_of_the_quadratic_program(variant, trial):
         solved = by_quadprog(*trial[:5], softness, cap)
         np.testing.assert_allclose(new, solved, rtol=0, atol=1e-9 * size)
 
-    exactly = *trial[:5], *limits(variant, Fraction(C))
-    true_pull, true_new = exact_truth(*exactly)
+    # the slow twin in rational arithmetic: not one digit is lost
+    rational = np.array([Fraction(v) for v in theta], dtype=object)
+    softness, cap = limits(variant, Fraction(C))
+    exactly = rational, Fraction(score), Fraction(sq_norm), lower, upper, Fraction(softness), cap
+    true_pull, true_new = naive.exact_step(*exactly)
     assert_optimal(*exactly, true_pull, true_new)
     np.testing.assert_allclose(new, true_new.astype(float), rtol=0, atol=1e-12 * size)
     # s times an error in the pull is an error in the new score; on short rows the sum counts

@@ -110,13 +110,3 @@ def test_each_balanced_step_is_the_optimum_of_its_quadratic_program(variant):
         moved = w + (theta - solved).sum() * x
         np.testing.assert_allclose(learner.model.weights, moved, rtol=0, atol=1e-9)
     assert exact.EVERY_ROW < len(logs) < learner.n_updates / 2
-
-
-def test_balanced_steps_do_not_depend_on_the_unit_of_the_features():
-    """Scores, thresholds and predictions are the same when all features are measured in cm."""
-    X, lower, upper = stream(400, 6, 5)
-    predicted = [
-        LinearLearner(6, 5, "PA", balanced=True).learn_many(unit * X, lower, upper, predict=True)
-        for unit in (1.0, 100.0)
-    ]
-    np.testing.assert_array_equal(*predicted)

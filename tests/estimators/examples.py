@@ -31,3 +31,10 @@ def graded(n=300, d=4, n_classes=4, seed=0):
     below, above = rng.integers(0, 2, size=(2, n))
     spans = np.column_stack([np.maximum(1, y - below), np.minimum(n_classes, y + above)])
     return X, y, spans
+
+
+def numbers(model):
+    """All that a model has learned."""
+    if hasattr(model, "calibration_"):
+        return np.append(model.estimator_.learner_.state, model.calibration_.state)
+    return model.learner_.state

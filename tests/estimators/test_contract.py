@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from examples import ESTIMATORS, KINDS, graded
+from examples import ESTIMATORS, KINDS, graded, numbers
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -65,13 +65,6 @@ def test_pipelines_and_searches_carry_exact_and_interval_labels(kind, exact):
     assert cross_val_score(pipeline, X, target, cv=3).shape == (3,)
     search = GridSearchCV(pipeline, {f"{kind.__name__.lower()}__max_iter": [100, 200]}, cv=3)
     assert np.isfinite(search.fit(X, target).best_score_)
-
-
-def numbers(model):
-    """All that a model has learned."""
-    if isinstance(model, CalibratedOrdinal):
-        return np.append(model.estimator_.learner_.state, model.calibration_.state)
-    return model.learner_.state
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

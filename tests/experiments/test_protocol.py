@@ -20,7 +20,6 @@ TWINS = {"MCP": "perceptron", "PRIL": "PRank"}
 ALL = protocol.ALGORITHMS + protocol.CITED_ALGORITHMS
 WITH_LOSSES = [Curve(name) for name in ("PA", "PA-I", "PA-II", "PRank", "PRIL")]
 WITH_LOSSES += [Curve("PA-I", average=True), Curve("PA-II", solver="sca")]
-each_with_losses = pytest.mark.parametrize("curve", WITH_LOSSES, ids=lambda curve: curve.name)
 
 
 def stream(percent=50, run=0, kind=protocol.REPORTED, **options):
@@ -92,7 +91,7 @@ def test_long_runs_keep_the_first_the_last_and_the_tenth_part_of_the_trials():
 # losses, the best fixed ranker in hindsight, and the bound
 
 
-@each_with_losses
+@pytest.mark.parametrize("curve", WITH_LOSSES, ids=lambda curve: curve.name)
 def test_losses_are_those_of_a_run_row_by_row(curve):
     some = stream(75)
     learner, told, expected = curve.learner(DATA, 0.1), curve.learner(DATA, 0.1), []

@@ -12,9 +12,6 @@ from ordspan.experiments.results import Cell
 from standalone import check_stands_alone, try_page
 from tables import said
 
-KINDS = ("exact", "50% partial", "75% partial")
-
-
 # figures
 
 
@@ -32,18 +29,8 @@ def two():
     return fake_results(datasets=("abalone", "mslr"), trials=1000)
 
 
-@pytest.fixture(scope="module")
-def first(two):
-    return panels_of(two, "figure1")
-
-
-@pytest.fixture(scope="module")
-def second(two):
-    return panels_of(two, "figure2")
-
-
-def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two, first, second):
-    axes = first["MSLR (50% partial labels)"]
+def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two):
+    axes = panels_of(two, "figure1")["MSLR (50% partial labels)"]
     assert list(curves_of(axes)) == list(MAIN)
     for (name, line), band in zip(curves_of(axes).items(), axes.collections, strict=True):
         sums = two.rows[Cell("mslr", 50, name)]["error_sums"] / two.trials
@@ -53,7 +40,7 @@ def test_curves_are_the_running_errors_with_bands_of_one_standard_error(two, fir
         trials, heights = band.get_paths()[0].vertices.T
         places = np.searchsorted(two.trials, trials)
         np.testing.assert_allclose(np.abs(heights - mean[places]), sem[places])
-    lines = curves_of(second["MSLR (50% and 75% partial labels)"])
+    lines = curves_of(panels_of(two, "figure2")["MSLR (50% and 75% partial labels)"])
     assert set(lines) == {f"{name}, {labels}%" for name in MAIN[:3] for labels in (50, 75)}
     sums = two.rows[Cell("mslr", 75, "PA-II")]["interval_error_sums"]
     np.testing.assert_allclose(lines["PA-II, 75%"].get_ydata(), (sums / two.trials).mean(axis=0))

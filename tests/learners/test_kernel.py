@@ -71,7 +71,9 @@ def test_the_compiled_walk_is_its_slow_twin(name, variant, average):
     asked = np.random.default_rng(2).normal(size=(30, D))
     weight = np.arange(len(rows)) % 4 / 2
     settings = variant, 0.3 * weight, average, K
-    expected = naive.learn_kernel(gram(name, rows, rows), lower, upper, *settings)
+    values = gram(name, rows, rows)
+    shown = values, np.eye(len(rows)), np.diag(values)
+    expected = naive.learn_thresholds(*shown, lower, upper, *settings)
     learner = make(name, variant, average)
     ranks = learner.learn_many(rows, lower, upper, sample_weight=weight, predict=True)
     np.testing.assert_array_equal(ranks, expected.predicted)

@@ -15,31 +15,20 @@ SHARES = (np.diff([0, *CUTS, 300]) / 300).tolist()
 PIECES = list(zip(np.split(X, CUTS), np.split(SPANS, CUTS), strict=True))
 
 
-def start_and_ends(name):
-    """The state of a learner, and of those that have gone on from it with a part of the rows."""
-    learner = make_learner(name, 4, 4)
-    learner.learn_many(X[::3], *SPANS[::3].T)
-    ends = [make_learner(name, 4, 4).restore(learner.state) for _ in PIECES]
-    for end, (rows, spans) in zip(ends, PIECES, strict=True):
-        end.learn_many(rows, *spans.T)
-    return learner.state, [end.state for end in ends]
-
-
 @pytest.mark.parametrize("shares", [SHARES, [0.0, 1.0, 0.0, 0.0]])
 def test_the_average_is_over_every_iterate_of_every_learner(shares):
-    def make(state):
-        return make_learner("PA-I averaged", 4, 4).restore(state)
-
-    start, ends = start_and_ends("PA-I averaged")
-    before = make(start)
+    before = make_learner("PA-I averaged", 4, 4)
+    before.learn_many(X[::3], *SPANS[::3].T)
     weights, thresholds = before.n_trials * before.weights, before.n_trials * before.thresholds
+    ends = []
     for rows, spans in PIECES:
-        one = make(start)
+        one = make_learner("PA-I averaged", 4, 4).restore(before.state)
         for row, (lower, upper) in zip(rows, spans, strict=True):
             one.learn_one(row, lower, upper)
             weights += one.model.weights
             thresholds += one.model.edges[1:-1]
-    mixed = make(mix(start, ends, shares))
+        ends.append(one.state)
+    mixed = make_learner("PA-I averaged", 4, 4).restore(mix(before.state, ends, shares))
     np.testing.assert_allclose(mixed.weights, weights / 400, rtol=1e-10)
     np.testing.assert_allclose(mixed.thresholds, thresholds / 400, rtol=1e-10)
 
