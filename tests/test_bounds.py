@@ -100,6 +100,18 @@ def test_the_theorem_takes_the_strength_that_makes_the_appendix_smallest(stream)
             assert theorem(stream, LOSSY, C).bound > best.bound
 
 
+def test_the_repaired_bound_of_pa_is_never_above_the_printed_one():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        n_classes = int(rng.integers(2, 8))
+        narrowest = int(rng.integers(0, n_classes - 1))
+        stream = bounds.StreamSummary(5, n_classes, narrowest, 10.0 ** rng.uniform(-6, 6))
+        norm, root = 10.0 ** rng.uniform(-4, 4, 2)
+        comparator = bounds.Comparator(norm, root, root**2, root)
+        printed, repaired = (t(stream, comparator) for t in (bounds.pa_general, bounds.pa_repaired))
+        assert repaired.bound <= printed.bound * (1 + 1e-12)
+
+
 def judged(theorem, rows, labels, weights, thresholds, observed, n_classes=3):
     """A statement about a stream with one feature, beside a loss that is known exactly."""
     lower, upper = np.array(labels).T

@@ -48,6 +48,15 @@ def test_the_printed_step_is_its_slow_twin(form, variant, trial):
     assert pull == pytest.approx(twin_pull, rel=1e-8, abs=loose * theta.size)
 
 
+def test_the_printed_sca_is_feasible_but_not_the_smallest_move():
+    theta = np.array([0.0, 5.0])
+    pull, new, _ = printed(theta, 0.0, 1.0, 2, 2)
+    assert pull == pytest.approx(1 / 3, rel=1e-15)
+    assert new == pytest.approx([-2 / 3, 16 / 3], rel=1e-15)
+    assert naive.losses(new, pull, 2, 2).sum() == pytest.approx(0, abs=1e-15)
+    assert pull**2 + np.sum((new - theta) ** 2) == pytest.approx(2 / 3)
+
+
 def test_the_printed_sca_can_break_the_order_and_is_repaired():
     # the left side stops growing because the right side's test overwrote the flag: theta_2 and
     # theta_3 come down past theta_1, though none of the three was violated

@@ -118,6 +118,16 @@ def test_weight_one_is_no_weight_and_zero_leaves_the_row_out_to_the_bit(name):
     assert_same((state, predicted[keep]), learned(name, X[keep], LOWER[keep], UPPER[keep]))
 
 
+@each_learner
+def test_a_wide_open_interval_changes_nothing(name):
+    learner = make_learner(name, D, K)
+    learner.learn_many(X, LOWER, UPPER)
+    before = learner.state.tobytes()
+    learner.learn_many(X, np.full(len(X), 1), np.full(len(X), K))
+    learner.learn_one(X[0], 1, K)
+    assert learner.state.tobytes() == before
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [(lambda C=C: LinearLearner(D, K, "PA", C), "C must be a finite number above 0, got")
