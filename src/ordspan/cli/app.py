@@ -237,7 +237,7 @@ def print_table(
 
 
 def print_notes(summary: dict[str, Any], *, err: bool = False) -> None:
-    """Print how many bad rows were skipped, with examples, and what else a user may not expect."""
+    """Print how many bad rows were skipped, with examples, and what else may surprise a user."""
     if skipped := summary.get("skipped"):
         read = skipped + summary.get("read", summary["rows"])
         share = f"{skipped:,} of {read:,} ({skipped / read:.1%})"

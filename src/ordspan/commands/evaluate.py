@@ -138,7 +138,10 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     """
     n_classes, levels = calibration.n_classes, calibration.coverages.tolist()
     scores, bins = np.zeros(2), ReliabilityBins(n_bins=10)
-    held, widths = np.zeros((len(levels), 3)), np.zeros((len(levels), n_classes), dtype=np.int64)
+    hit_sums, widths = (
+        np.zeros((len(levels), 3)),
+        np.zeros((len(levels), n_classes), dtype=np.int64),
+    )
     for score, lower, upper in chunks(rows, max(1, MAX_CELLS // n_classes)):
         of_label = calibration.log_probabilities(score, lower, upper)
         outcomes = cumulative_outcomes(calibration.probabilities(score), lower, upper)
@@ -152,9 +155,9 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
             part, expected = meets & ~contains, contains.astype(np.float64)
             inside = calibration.log_probabilities(score[part], low[part], high[part])
             expected[part] = np.exp(np.minimum(0.0, inside - of_label[part]))
-            held[level] += contains.sum(), expected.sum(), meets.sum()
+            hit_sums[level] += contains.sum(), expected.sum(), meets.sum()
             widths[level] += np.bincount(last - first, minlength=n_classes)
-    shares = dict(zip(("contains", "expected", "meets"), held.T / rows.size, strict=True))
+    shares = dict(zip(("contains", "expected", "meets"), hit_sums.T / rows.size, strict=True))
     mean_width = widths @ np.arange(1, n_classes + 1) / rows.size
     ranges = {"coverage": levels, **shares, "mean_width": mean_width, "widths": widths.tolist()}
     return {

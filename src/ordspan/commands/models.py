@@ -1,4 +1,4 @@
-"""Model files: read, not lost by accident, continued; and data files opened for a model."""
+"""Model files and the data files read for them: opened, continued, not lost by accident."""
 
 import shlex
 from dataclasses import replace
@@ -87,8 +87,8 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
             f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
             f"columns such as {recipe.columns[0]!r}"
         )
-    found: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
-    return RowReader(files, options, model.columns, BadRows(policy), pipe=pipe, **found)
+    known: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
+    return RowReader(files, options, model.columns, BadRows(policy), pipe=pipe, **known)
 
 
 def name_labels(reader: RowReader, job: LabelledJob, group: str | None = None) -> None:

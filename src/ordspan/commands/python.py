@@ -37,7 +37,7 @@ def with_options(kind: type[jobs.Job]) -> Callable[[Callable[..., R]], Callable[
             given = {aliases.get(name, name): value for name, value in given.items()}
             return run(jobs.make_job(kind, plain.bind(*args, **given).arguments))
 
-        words = "\n".join(map(described, about.values()))
+        words = "\n".join(map(describe_option, about.values()))
         function.__doc__ = cleandoc(run.__doc__ or "").replace("{options}", words)
         function.__signature__ = plain  # type: ignore[attr-defined]
         return function
@@ -45,7 +45,7 @@ def with_options(kind: type[jobs.Job]) -> Callable[[Callable[..., R]], Callable[
     return decorate
 
 
-def described(about: jobs.Option) -> str:
+def describe_option(about: jobs.Option) -> str:
     """An option in the style of numpydoc, with the words of the command line."""
     words = re.sub(r"--([a-z-]+)", lambda flag: f"``{flag[1].replace('-', '_')}``", about.help)
     kind = KINDS.get(about.kind) or KINDS.get(about.shell) or about.shell.__name__

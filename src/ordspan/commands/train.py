@@ -181,7 +181,7 @@ def fit_at_once(run: Run, stop: Stop, report: Report) -> None:
 
 
 def choose_order(job: TrainJob, reader: RowReader) -> tuple[int, bool, list[str]]:
-    """Number of passes, whether each is in random order, and what a user may not expect."""
+    """Number of passes, whether each is in random order, and what may surprise a user."""
     passes, shuffle, notes = job.passes or 1, job.shuffle, list(reader.notes)
     few = reader.recipe.sentences and sum(sizes_of(reader.files)) <= WHOLE_BYTES
     plain = job.learner == PA and job.start is None and job.dask is None and not job.is_pipe
@@ -465,7 +465,7 @@ class Run:
         }
 
     def all_notes(self) -> list[str]:
-        """What a user may not expect."""
+        """What may surprise a user."""
         notes = [*self.notes, *self.reader.encoder.notes(), *self.reader.label_notes()]
         lower, upper, exact = np.array(self.progress.labels)
         n_rows, found = int(lower.sum()), lower + upper - exact

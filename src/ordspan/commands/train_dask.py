@@ -33,14 +33,14 @@ MAX_BETWEEN = 0.3
 """Largest accepted share of the variance of the labels that lies between files."""
 
 
-def opened(reader: RowReader, path: str) -> Any:
+def reader_of(reader: RowReader, path: str) -> Any:
     """A reader of one of the files, which shares nothing that changes with the reader of all."""
     return replace(deepcopy(reader), files=[path])
 
 
-def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
+def count_labels_of(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
     """Counts of labels, bad rows and unlabelled rows of a file; runs on a worker."""
-    file = opened(reader, path)
+    file = reader_of(reader, path)
     n_classes = file.grades.classes.size
     labels = np.zeros((3, n_classes), dtype=np.int64)
     for batch in file.batches():
@@ -50,7 +50,7 @@ def count(reader: RowReader, path: str) -> tuple[Any, BadRows, int]:
 
 def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
     """Features and labels of a file; runs on a worker."""
-    file, classes = opened(reader, path), reader.grades.classes  # type: ignore[union-attr]
+    file, classes = reader_of(reader, path), reader.grades.classes  # type: ignore[union-attr]
     X: list[Any] = [np.empty((0, file.recipe.n_features))]
     ends = [np.empty((0, 2), dtype=np.int64)]
     for batch in file.batches():
@@ -99,7 +99,9 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     # workers may have another working directory
     files, progress = [os.path.abspath(path) for path in run.reader.files], run.progress
     reader = cluster.share(replace(run.reader, opened={}), "ordspan-reader")
-    counts = cluster.run(count, [(reader, path) for path in files], files, "ordspan-count")
+    counts = cluster.run(
+        count_labels_of, [(reader, path) for path in files], files, "ordspan-count"
+    )
     labels, bad, unlabelled = zip(*counts, strict=True)
     progress.labels = sum(labels).tolist()
     progress.bad.count = sum(part.count for part in bad)

@@ -171,7 +171,7 @@ class Training(msgspec.Struct):
     identities: list[tuple[str, Count, str]] = []  # name, size and digest of each file
 
 
-class Table(msgspec.Struct):
+class TableHeader(msgspec.Struct):
     """What a model trained from files knows besides the estimator."""
 
     recipe: Recipe
@@ -211,7 +211,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     n_iter: Count
     fitted: dict[str, Finite]
     calibrated: dict[str, Value] | None = None  # parameters of a CalibratedOrdinal around it
-    table: Table | None = None
+    table: TableHeader | None = None
     checkpoint: CheckpointNote | None = None
 
     def __post_init__(self) -> None:
@@ -242,7 +242,7 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
             n_features=model.recipe.n_features,
             n_iter=model.parameters["max_iter"],
             fitted=model.fitted,
-            table=Table(model.recipe, model.columns, model.options, model.training),
+            table=TableHeader(model.recipe, model.columns, model.options, model.training),
             **stored({"classes": model.classes_}),
         )
         tensors = {"state": model.learner.state, "scale": model.encoder.state}

@@ -211,7 +211,7 @@ class TableModel:
         """
         self.check_can_learn()
         X = self.encoder.table_features(table, self.options.na)
-        ends = self._ends(table, y)
+        ends = self._ranks(table, y)
         with self.learner._lock:
             self.learner.learn_many(X, *ends, calibration=self.calibration)
             self.training["rows"] += X.shape[0]
@@ -233,12 +233,12 @@ class TableModel:
             0 is perfect; larger is better.
         """
         ranks = self.calibration.predict(self.latent(table))
-        lower, upper = self._ends(table, y)
+        lower, upper = self._ranks(table, y)
         if lower.size != ranks.size:
             raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
         return -float(distance(ranks, lower, upper).mean())
 
-    def _ends(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _ranks(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper ranks of labels."""
         if y is not None:
             from ordspan.labels.ranks import encode, read_labels

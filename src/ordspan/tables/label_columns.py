@@ -69,7 +69,7 @@ class LabelColumns:
         cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
         return pl.DataFrame({", ".join(labels.columns): cells})
 
-    def frame(
+    def decimal_texts(
         self, table: pl.DataFrame, decimal: str, path: str, edges: Any = None
     ) -> pl.DataFrame:
         """The cells as `texts`, with decimal points; lists that are no ratings are refused.
@@ -104,7 +104,7 @@ class LabelColumns:
         return labels
 
     def count_words(self, frame: pl.DataFrame) -> Counter[str]:
-        """How often each label occurs in a `frame`, as it is written, without missing ones.
+        """How often each label occurs in `decimal_texts`, as it is written, without missing ones.
 
         The two ends of a bracket are counted as the labels "at least" and "under" that amount.
         """
@@ -148,7 +148,7 @@ class LabelColumns:
         codes = labels.cast(pl.Enum(words)).to_physical().to_numpy()
         first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(words)))
         ranks, wrong = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
-        distinct = self.frame(table[first], decimal, path, reader.edges)
+        distinct = self.decimal_texts(table[first], decimal, path, reader.edges)
         for code, label in enumerate(distinct.iter_rows(named=True)):
             try:
                 ranks[code] = self._read_cells(reader, label)

@@ -22,7 +22,7 @@ from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
 from ordspan.tables.rows import BEGINNING, FEATURE_BYTES, FileError, check_memory
-from ordspan.tables.svmlight import survey
+from ordspan.tables.svmlight import find_extent
 from ordspan.tables.text import STDIN
 from ordspan.wording import closest, columns_hint, hint, join_hints, plural
 
@@ -204,7 +204,7 @@ class Profile:
         The files are read for it, unless the samples are all rows, or are to be cut into parts.
         """
         columns, words = self.columns, Counter[str]()
-        labels = pl.concat([columns.frame(t, f.decimal, f.path) for f, t in self.samples])
+        labels = pl.concat([columns.decimal_texts(t, f.decimal, f.path) for f, t in self.samples])
         columns.refuse_amounts(labels, self.path)
         if self.whole or columns.parts:  # a sample is enough for equal parts
             words = columns.count_words(labels)
@@ -218,7 +218,7 @@ class Profile:
                 for block in file.blocks(dict.fromkeys(columns.names(), pl.String()), BEGINNING):
                     good = block.only(np.delete(np.arange(len(block)), list(block.faults)))
                     table = without_codes(good.table, file.na)
-                    labels = columns.frame(table, file.decimal, file.path)
+                    labels = columns.decimal_texts(table, file.decimal, file.path)
                     words.update(columns.count_words(labels))
                     check_grades(len(words), f"{file.path}: the label has", MAX_LABELS)
         return words
@@ -246,7 +246,7 @@ class Profile:
         return find_sort_key(rows.filter(lower != NO_LABEL))
 
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
-        """What the user may not expect."""
+        """What may surprise the user."""
         unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
         coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
@@ -462,7 +462,7 @@ def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions)
     """Refuse svmlight files whose first index differs from that in training."""
     if not (recipe.n_sparse and is_svmlight(files[0], options)):
         return
-    extent, here = survey(files), int(recipe.zero_based)
+    extent, here = find_extent(files), int(recipe.zero_based)
     from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
     if from_one if recipe.zero_based else extent.smallest == 0:
         raise FileError(
@@ -479,7 +479,7 @@ def count_features(files: Sequence[str], options: FileOptions) -> FileOptions:
     size, zero_based = options.n_features, options.zero_based
     what, remedies = f"{size:,} features", [f"give a smaller {hint('n_features', '--n-features')}"]
     if not size:
-        extent = survey(files)
+        extent = find_extent(files)
         zero_based = extent.smallest == 0 if zero_based is None else zero_based
         size = extent.largest + zero_based
         if size < 1:

@@ -29,7 +29,7 @@ from ordspan.tables.formats import CP1252, REPLACED
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import FLOAT, TEXT, without_codes
 from ordspan.tables.rows import BEGINNING, GROUP, LABEL, BadRows, Batch, Cursor, FileError
-from ordspan.tables.svmlight import survey
+from ordspan.tables.svmlight import find_extent
 from ordspan.tables.text import STDIN
 from ordspan.wording import plural
 
@@ -60,7 +60,7 @@ class RowReader:
     sorted_by: str = ""  # what neighbouring rows are alike in, if they are
     learns_scale: bool = False  # whether mean and spread are learned from the rows
     unlabelled: int = 0  # rows that were left out, because they have no label
-    notes: list[str] = field(default_factory=list)  # what the user may not expect
+    notes: list[str] = field(default_factory=list)  # what may surprise the user
     left_out: dict[str, str] = field(default_factory=dict)  # columns, and why
     opened: dict[str, Any] = field(default_factory=dict)  # their readers
 
@@ -104,7 +104,7 @@ class RowReader:
         if any(choice[:4]) or self.options.na:
             raise ValueError(f"{self.files[0]}: svmlight rows have no named columns to choose from")
         if self.grades is None:
-            words = Counter(survey(self.files).grades)
+            words = Counter(find_extent(self.files).grades)
             self.grades, self.notes = grades_in(words, self.columns, self.files[0])
         size, zero_based = self.options.n_features, bool(self.options.zero_based)
         recipe = Recipe(n_sparse=size, zero_based=zero_based, standardise=choice.standardise)
@@ -150,8 +150,8 @@ class RowReader:
         size, whole = profiles.SAMPLE_BYTES // len(self.files), profiles.WHOLE_BYTES
         size = max(1 << 18, size) if sum(sizes_of(self.files)) > whole else whole
         profile = profiles.Profile(self._open_all(), size, self.columns)
-        if len(signs := {file.decimal for file in profile.files}) == 1:
-            self.options = replace(self.options, decimal=signs.pop())
+        if len(decimals := {file.decimal for file in profile.files}) == 1:
+            self.options = replace(self.options, decimal=decimals.pop())
         return profile
 
     def label_notes(self) -> list[str]:
@@ -173,11 +173,11 @@ class RowReader:
             types: dict[str, Any] = dict.fromkeys(self.recipe.numbers, FLOAT)
             types |= dict.fromkeys([*self.recipe.texts, *named], TEXT)
             check_columns(path, reader.names, types)
-            done, share = at if number == at.file else Cursor(at.epoch, number), 0.0
-            for block in reader.blocks(types, done):
+            start, share = at if number == at.file else Cursor(at.epoch, number), 0.0
+            for block in reader.blocks(types, start):
                 table = without_codes(block.table, self.options.na)
                 block = replace(block, table=table, kept=block.table)
-                first = int(np.searchsorted(block.rows, done.row, side="right"))
+                first = int(np.searchsorted(block.rows, start.row, side="right"))
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
                     of_file = share + (block.share - share) * end / len(block)

@@ -1,4 +1,4 @@
-"""Batches of rows from a file, and what to do with bad rows."""
+"""What reading files shares: batches, positions, errors, bad rows, the check of memory."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Stream:
 
     @property
     def notes(self) -> list[str]:
-        """What you may not expect of a sample of the files, or of the rows read so far."""
+        """What may surprise you in a sample of the files, or of the rows read so far."""
         what = self._reader.sorted_by
         order = f"neighbouring rows are alike in {what}; shuffle them before learning"
         return [*self._reader.notes, *([order] if what else []), *self.encoder.notes()]

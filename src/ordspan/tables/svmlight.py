@@ -34,7 +34,7 @@ class Extent(NamedTuple):
     where: str  # file and row of the largest
 
 
-def survey(files: Sequence[str]) -> Extent:
+def find_extent(files: Sequence[str]) -> Extent:
     """A first pass over files, which ignores bad lines."""
     return _survey(*map(identity, files))
 
