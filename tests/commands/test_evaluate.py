@@ -447,7 +447,7 @@ def test_rows_the_model_was_trained_on_are_recognised(folder, tmp_path):
         printed = said("predict", *words, "--out", tmp_path / f"out-{name}")
         assert ("Note: the model was trained on" in printed) == told
     both = [tmp_path / "other.csv", folder / "rows.csv", tmp_path / "copy.csv"]
-    assert "rows.csv and 1 more, so" in evaluate_files(both, folder / "model")["notes"][0]
+    assert "rows.csv, and 1 more, so" in evaluate_files(both, folder / "model")["notes"][0]
     # a model that goes on from another has learned the rows of both
     train_files(both[0], tmp_path / "longer", start=folder / "model")
     for path in both[:2]:

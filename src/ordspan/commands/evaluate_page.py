@@ -26,7 +26,6 @@ MEASURES = {
     "rps": ("RPS", "ranked probability score: the MAE of probabilities; 0 is best"),
     "log_score": ("log score", "surprise at the label: mean of −ln P(label); 0 is best"),
 } | {f"ndcg@{n}": (f"NDCG@{n}", f"first {n} of each query; 1 is the best order") for n in CUTS}
-"""Titles and meanings."""
 LONGEST_NAME = 12
 WIDTHS = {"wide": 9.9, "narrow": 3.5}
 """Widths of each figure in inches; a page shows the one for its window."""
@@ -52,7 +51,6 @@ ALT = {
     "widths": "Share of rows by width of their range",
     "queries": "Histogram of NDCG@10 over queries",
 }
-"""What each figure of the page shows."""
 
 
 def compared(mae: float, constant: float, grade: Any) -> str:

@@ -71,7 +71,6 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
     the encoding, unless a file is UTF-8; how a file is written is given or found again.
     """
     files, then, given, recipe = expand(job.files), model.options, job.options, model.recipe
-    encoding = None if any(map(is_utf8, files)) else then.encoding
     options = replace(
         given,
         zero_based=recipe.zero_based,
@@ -79,7 +78,7 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
         na=tuple(dict.fromkeys((*then.na, *given.na))),
         sheet=given.sheet or then.sheet,
         header_row=given.header_row or then.header_row,
-        encoding=given.encoding or encoding,
+        encoding=given.encoding or (None if any(map(is_utf8, files)) else then.encoding),
     )
     check_index_base(files, recipe, options)
     if is_svmlight(files[0], options) and not recipe.n_sparse:
@@ -128,8 +127,7 @@ def notes_on(model: TableModel, reader: RowReader) -> list[str]:
     names = [file.name for file in found if (file.size, file.digest) in known]
     notes = [*reader.file_notes, *model.encoder.notes()]
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        learned = f"the model was trained on {names[0]}{more}"
+        learned = f"the model was trained on {first_few(names, 1)}"
         notes.append(f"{learned}, so expect larger errors on rows that it has not learned")
     return notes
 

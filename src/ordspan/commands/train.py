@@ -39,15 +39,12 @@ ROWS = ".rows"
 CALIBRATION_SHARE, MAX_CALIBRATION = 0.2, 5000
 """Rows kept out of several passes, to calibrate on what was not learned."""
 JUDGED_PORTION = 10_000
-FEW_ROWS = 50
-"""With fewer rows, runs of one grade mean nothing."""
 FEW, RARE = 100, 10_000
-"""With fewer rows no grade is rare; otherwise one is if it is in one row of this many."""
+"""With fewer rows runs of a grade mean nothing, nor is one rare: in one row of so many."""
 SENTENCE_PASSES = 10
 START_OVER = (
     f"use the same settings and files, or start over with {OVERWRITE} and without {models.RESUME}"
 )
-"""What to do if a checkpoint belongs to another training."""
 SAMPLE_ROWS = 2000
 MUCH, NEARLY_ALL = 0.6, 0.95
 """A gain over a constant prediction that is worth a question, and the share of it."""
@@ -482,7 +479,7 @@ class Run:
         if absent and self.job.classes is not None:
             listed = hint("classes=", "--grades")
             notes.append(f"no row has {first_few([*map(repr, absent)])}, which {listed} lists")
-        if self.job.is_pipe and n_rows >= FEW_ROWS and are_runs(lower, self.repeated):
+        if self.job.is_pipe and n_rows >= FEW and are_runs(lower, self.repeated):
             notes.append(
                 "the labels come in long runs of one grade, and an online learner forgets earlier "
                 "grades; shuffle the rows, or give a file instead of a pipe"
