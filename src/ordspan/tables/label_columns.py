@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LIST = r"^\s*\[[^],;|]*([,;|][^],;|]*){2,}\]\s*$"  # of three or more; [3,5] is a range
 POINT_NUMBER = r"^\s*[-+]?[0-9]+\.[0-9]+\s*$"
 COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
-THOUSANDS = r"\b([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?\b"
+THOUSANDS = r"\b([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?\b"
 BETWEEN_ENDS = "\x1e"  # between the cells of a label
 NO_LABEL = 0  # the rank of a row without a label, which is left out
 
@@ -97,7 +97,7 @@ class LabelColumns:
                 )
         are_amounts = self.brackets or self.parts or edges is not None
         if decimal == ",":  # else 3,456 would be an amount of thousands
-            cell = pl.all().str.replace_all(THOUSANDS, "$1$2$3") if are_amounts else pl.all()
+            cell = pl.all().str.replace_all(THOUSANDS, "$1$2$3$4") if are_amounts else pl.all()
             return labels.with_columns(cell.str.replace(COMMA_NUMBER, "$1.$2"))
         if are_amounts:
             refuse_points(set().union(*labels.unique()), edges, f"{path}: ")
