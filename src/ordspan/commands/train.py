@@ -39,8 +39,8 @@ ROWS = ".rows"
 CALIBRATION_SHARE, MAX_CALIBRATION = 0.2, 5000
 """Rows kept out of several passes, to calibrate on what was not learned."""
 JUDGED_PORTION = 10_000
-FEW, RARE = 100, 10_000
-"""With fewer rows runs of a grade mean nothing, nor is one rare: in one row of so many."""
+FEW = 100  # with fewer rows no grade is rare, and runs of one grade mean nothing
+RARE = 10_000  # a grade is rare if at most one row in so many has it
 SENTENCE_PASSES = 10
 START_OVER = (
     f"use the same settings and files, or start over with {OVERWRITE} and without {models.RESUME}"

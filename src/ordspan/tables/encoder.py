@@ -347,7 +347,7 @@ def matrix_of(
             no_answer = columns_hint("na", f"{column.name}:{column[row]}")
             remedy = f"correct it, give {no_answer} if it means no answer, or train with "
             remedy += columns_hint("text", column.name)
-            if column[row].strip() == column.name:
+            if str(column[row]).strip() == column.name:
                 remedy = f"if that row names the columns again, leave it out, or give {HEADER_ROW}"
             faults.setdefault(row, f"{what}; {remedy}")
     return np.array(table[list(numbers)].to_numpy(order="fortran"), order="C")
