@@ -20,8 +20,8 @@ GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
 """A number with a decimal sign, or with a sign between thousands: ambiguous."""
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
 CURRENCY = (
-    r"(?:US\$|\p{Sc}|\x{fffd}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR"
-    r"|KRW|TRY|SGD|HKD|kr|zł|Kč)"
+    r"(?:US\$|\p{Sc}|\x{fffd}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF"
+    r"|BRL|MXN|ZAR|KRW|TRY|SGD|HKD|kr|zł|Kč)"
 )
 FORMATTED = (
     rf"^[-+−]?\s*{CURRENCY}?\s*[-+−]?[0-9](?:[0-9.,]|[{GAPS}][0-9])*\s*(?:[%‰]|{CURRENCY})?$"

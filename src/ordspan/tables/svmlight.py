@@ -36,11 +36,11 @@ class Extent(NamedTuple):
 
 def find_extent(files: Sequence[str]) -> Extent:
     """A first pass over files, which ignores bad lines."""
-    return _survey(*map(identity, files))
+    return _find_extent(*map(identity, files))
 
 
 @lru_cache
-def _survey(*files: Identity) -> Extent:
+def _find_extent(*files: Identity) -> Extent:
     words: set[str] = set()
     smallest, largest, where = LARGEST_INDEX, -1, files[0].name
     for file in files:
