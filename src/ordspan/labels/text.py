@@ -74,6 +74,8 @@ class LabelReader:
         self._among = f"among {owner}{shown(classes)}"
         self.edges = amounts.edges_of(names)
         self.note = ""  # on brackets that end between two edges
+        # ranks of labels in tables, or what is wrong with one, by decimal sign
+        self.known: dict[str, dict[str, tuple[tuple[int, int], str]]] = {}
         self._remedy = remedy or (
             f"write a range such as 'up to {low}' or 'at least {high}', or add it to the order"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ COMMA_NUMBER = r"^\s*([-+]?[0-9]+),([0-9]+)\s*$"
 THOUSANDS = r"\b([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?\b"
 BETWEEN_ENDS = "\x1e"  # between the cells of a label
 NO_LABEL = 0  # the rank of a row without a label, which is left out
+MAX_KNOWN = 10_000  # labels that are remembered
 
 
 @dataclass(frozen=True)
@@ -142,21 +144,30 @@ class LabelColumns:
         """
         import polars as pl
 
-        cells = pl.col(self.names()).cast(pl.String()).fill_null("")
-        labels = table.select(pl.concat_str(cells, separator=BETWEEN_ENDS)).to_series()
-        words = labels.unique(maintain_order=True)
-        codes = labels.cast(pl.Enum(words)).to_physical().to_numpy()
-        first = np.searchsorted(np.maximum.accumulate(codes), np.arange(len(words)))
-        ranks, wrong = np.full((len(words), 2), NO_LABEL, dtype=np.int64), dict[int, str]()
-        distinct = self.decimal_texts(table[first], decimal, path, reader.edges)
-        for code, label in enumerate(distinct.iter_rows(named=True)):
-            try:
-                ranks[code] = self._read_cells(reader, label)
-            except ValueError as error:
-                wrong[code] = str(error)
-        bad = np.flatnonzero(np.isin(codes, list(wrong))).tolist()
-        lower, upper = np.ascontiguousarray(ranks[codes].T)
-        return lower, upper, {row: wrong[codes[row]] for row in bad}
+        # series, as a query waits for the threads that parse
+        cells = (table[name].cast(pl.String()).fill_null("") for name in self.names())
+        labels = reduce(lambda one, other: one + BETWEEN_ENDS + other, cells)
+        known = reader.known.setdefault(decimal, {})
+        codes = labels.cast(pl.Enum([*known]), strict=False)
+        if codes.null_count():
+            if len(known) > MAX_KNOWN:
+                known.clear()
+            new = labels.is_first_distinct() & ~labels.is_in([*known])
+            distinct = self.decimal_texts(table.filter(new), decimal, path, reader.edges)
+            for label, texts in zip(
+                labels.filter(new), distinct.iter_rows(named=True), strict=True
+            ):
+                try:
+                    known[label] = self._read_cells(reader, texts), ""
+                except ValueError as error:
+                    known[label] = (NO_LABEL, NO_LABEL), str(error)
+            codes = labels.cast(pl.Enum([*known]))
+        places = codes.to_physical().to_numpy()
+        ranks = np.array([ranks for ranks, _ in known.values()], dtype=np.int64).reshape(-1, 2)
+        wrong = {code: why for code, (_, why) in enumerate(known.values()) if why}
+        bad = np.flatnonzero(np.isin(places, list(wrong))).tolist()
+        lower, upper = np.ascontiguousarray(ranks[places].T)
+        return lower, upper, {row: wrong[places[row]] for row in bad}
 
     def _read_cells(self, reader: LabelReader, cells: dict[str, str]) -> Any:
         """Lower and upper rank of a label, which is one cell, or one for each end."""
@@ -175,7 +186,7 @@ class LabelColumns:
                     what = f"column {name!r} holds {brief(cells[name])}"
                     raise ValueError(f"{what}: {error}") from None
         if all(text in OPEN for text in texts.values()):
-            return NO_LABEL
+            return NO_LABEL, NO_LABEL
         if len(texts) > 1 and len({*texts.values()}) == 1:  # a single amount at an edge
             upper = lower
         if lower > upper:

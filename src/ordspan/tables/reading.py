@@ -176,7 +176,8 @@ class RowReader:
             start, share = at if number == at.file else Cursor(at.epoch, number), 0.0
             for block in reader.blocks(types, start):
                 table = without_codes(block.table, self.options.na)
-                block = replace(block, table=table, kept=block.table)
+                kept = block.table.select(n for n in self.keep if n in table.columns)  # or no qid
+                block = replace(block, table=table, kept=kept)
                 first = int(np.searchsorted(block.rows, start.row, side="right"))
                 for begin in range(first, len(block), size):
                     end = min(begin + size, len(block))
@@ -195,8 +196,7 @@ class RowReader:
         faults = self.encoder.value_faults(X) | faults
         after = block.after._replace(row=int(batch.rows[-1]))
         group = table[self.group].to_numpy() if self.group in table.columns else None
-        kept = batch.kept.select(n for n in self.keep if n in table.columns)  # or no qid is there
-        batch = replace(batch, X=X, after=after, group=group, kept=kept, faults={})
+        batch = replace(batch, X=X, after=after, group=group, faults={})
         if self.grades is not None:
             lower, upper, wrong = self.columns.read(self.grades, table, reader.decimal, reader.path)
             # of a row without a label, such as that of a total, cells do not matter
