@@ -28,7 +28,7 @@ SAMPLE_BYTES = 1 << 20  # text from which the decimal sign of a file is found
 DELIMITERS, HEAD_LINES = ",;\t|", 400
 SEP_LINE = re.compile(r'\s*"?sep=(.)"?\r?\n', re.IGNORECASE)
 """A line above the header that gives Excel the delimiter."""
-BATCH_BYTES, LONG_BYTES = 1 << 22, 1 << 24
+BATCH_BYTES, LONG_BYTES = 1 << 23, 1 << 24
 """Size of a batch of numbers, and the limit for all columns together, whose text may be long."""
 MAX_ROWS, MIN_ROWS = 1 << 16, 1 << 8
 REPLACED = "\ufffd"
@@ -481,11 +481,11 @@ class ParquetTable(Table):
 
         return damage_reported(self.path, what, ArrowException, OSError, UnicodeDecodeError)
 
-    def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
-        """Batches of some row groups."""
+    def _batches(self, columns: list[str], groups: Sequence[int], size: int) -> Iterator[Any]:
+        """Batches of some row groups, of so many rows if memory allows."""
         from pyarrow.parquet import ParquetFile
 
-        size = min(self._most_rows, batch_rows(len(columns)))
+        size = min(self._most_rows, size)
         how: Any = {"pre_buffer": False, "buffer_size": 1 << 14}  # a group may be a whole file
         with ParquetFile(self.path, metadata=self._metadata, **how) as file:
             yield from file.iter_batches(size, groups, columns, use_threads=False)
@@ -505,10 +505,11 @@ class ParquetTable(Table):
         groups = groups if whole else groups[:: max(1, len(groups) // texts.N_SPANS)]
         # the first rows of each group, or of each batch if there is only one
         first = self.n_rows if whole else -(-most // 2 // len(groups))
+        span = first if len(groups) > 1 else -(-self.n_rows // texts.N_SPANS)
         kept: list[pl.DataFrame] = []
         with self._damage_reported():
             for group in groups:
-                pieces = self._batches(names, [group])
+                pieces = self._batches(names, [group], span)
                 for piece in pieces if whole or len(groups) == 1 else islice(pieces, 1):
                     if not self.orders:
                         self.orders = {n: piece.column(n).dictionary.to_pylist() for n in ordered}
@@ -524,7 +525,8 @@ class ParquetTable(Table):
         ends = np.cumsum(self._sizes)
         group = int(np.searchsorted(ends, at.row, side="right"))
         row = int(ends[group - 1]) if group else 0
-        batches = self._batches(list(types) or self.names[:1], range(group, len(ends)))
+        columns = list(types) or self.names[:1]
+        batches = self._batches(columns, range(group, len(ends)), batch_rows(len(columns)))
         # read in another thread
         ahead: Iterator[Any] = texts.parallel_map(lambda _: next(batches, None), repeat(0), 1)
         with self._damage_reported("damaged after some rows"):
@@ -559,11 +561,10 @@ class ArrowTable(ParquetTable):
             _, batches = _open_arrow(source, [0] if len(schema) else None)
             return [sum(batch.num_rows for batch in batches)], schema
 
-    def _batches(self, columns: list[str], groups: Sequence[int]) -> Iterator[Any]:
+    def _batches(self, columns: list[str], groups: Sequence[int], size: int) -> Iterator[Any]:
         import pyarrow as pa
 
         places = sorted(self.schema.get_field_index(name) for name in columns)
-        size = batch_rows(len(columns))
         with pa.OSFile(self.path) as source:
             for whole in _open_arrow(source, places)[1]:
                 for begin in range(0, whole.num_rows, size):
@@ -587,7 +588,7 @@ def batch_rows(n_columns: int) -> int:
     """Rows per batch: many, because each batch costs a call per column.
 
     >>> batch_rows(3), batch_rows(136), batch_rows(50_000)
-    (65536, 3855, 256)
+    (65536, 7710, 256)
     """
     return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
 
