@@ -30,7 +30,7 @@ MAX_UNSEEN = 1000
 SENTENCE_BITS = 16
 MAX_TERMS = 2000  # words and pairs whose weights have names
 TERM_BYTES = 1 << 21  # of the text in which they are counted
-FAR = 20.0  # standard deviations from the mean that are noted
+FAR = np.float64(20.0)  # standard deviations from the mean that are noted
 LARGEST = np.float64(1e90)  # larger numbers are refused: the squared norm of a row would overflow
 
 
@@ -273,8 +273,9 @@ class Encoder:
         missing = np.isnan(X)
         marked = [recipe.numbers.index(name) for name in recipe.missing_indicators]
         at = n_numbers + len(marked)
-        rows = np.zeros((n_rows, recipe.n_features if recipe.dense else at))
+        rows = np.empty((n_rows, recipe.n_features if recipe.dense else at))
         rows[:, n_numbers:at] = missing[:, marked]
+        rows[:, at:] = 0.0
         if not learn and missing.any():
             for name, count in zip(recipe.numbers, missing.sum(axis=0).tolist(), strict=True):
                 if count and name not in recipe.missing_indicators:
@@ -286,7 +287,7 @@ class Encoder:
             rows[:, :n_numbers] = X
         else:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
-            if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
+            if not scaling.all_within(rows, FAR, True):
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
                 self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
         places, values = [], []  # one feature of each row per column of words
@@ -334,12 +335,12 @@ def matrix_of(
     table: pl.DataFrame, numbers: Sequence[str], decimal: str, faults: Faults
 ) -> NDArray[np.floating]:
     """Columns as a matrix of numbers, missing ones NaN; text among them is a fault of its row."""
-    from ordspan.tables.numbers import as_numbers
+    from ordspan.tables.numbers import PLAIN, as_numbers
 
     if not numbers:
         return np.empty((table.height, 0))
     kinds = table.schema
-    for column in [table[name] for name in numbers if not kinds[name].is_float()]:
+    for column in [table[name] for name in numbers if kinds[name] not in PLAIN]:
         values, stray = as_numbers(column, decimal)
         table = table.with_columns(values)
         for row in stray.arg_true():

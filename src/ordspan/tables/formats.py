@@ -543,7 +543,8 @@ class ParquetTable(Table):
         """A batch of Arrow as a frame; damaged ones are refused."""
         piece.validate(full=True)  # Polars would crash on damaged lengths or characters
         try:
-            return pl.DataFrame(pl.from_arrow(piece)).cast({pl.Float16: pl.Float32})
+            frame: Any = pl.from_arrow(piece)
+            return frame
         except (PolarsError, PanicException, ValueError) as error:
             raise FileError(f"{self.path}: a column cannot be read ({error})") from None
 

@@ -9,6 +9,7 @@ from ordspan.tables.rows import FileError
 from ordspan.wording import hint
 
 FLOAT, TEXT = pl.Float64(), pl.String()
+PLAIN = {FLOAT, pl.Float32()}  # types that NumPy and compiled code know too
 EMPTY = (
     *("", "NA", "N/A", "n/a", "n.a.", "NaN", "nan", "null", "NULL", "None", "none", "<NA>"),
     *("?", "-", "–", ".", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "NaT"),
