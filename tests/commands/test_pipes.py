@@ -51,6 +51,7 @@ def left(model):
 
 @POSIX
 def test_a_checkpoint_that_cannot_be_written_does_not_hide_the_error(model):
+    piped(ROWS[:300], *words(model.with_name("other")))  # compiled code needs room too
     with limited_room(500):
         printed = piped([*ROWS[:300], "1,2,3,explode\n"], *words(model), code=1)
     assert "explode" in printed
