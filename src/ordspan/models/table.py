@@ -258,9 +258,12 @@ class TableModel:
 
 
 def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
-    """Rows of files and their scores, batch by batch."""
+    """Rows of files and their scores, batch by batch; bad rows that are kept have the score 0."""
     for batch in filter(len, batches):
+        good = np.delete(np.arange(len(batch)), list(batch.faults))
+        some, score = batch.only(good) if batch.faults else batch, np.zeros(len(batch))
         try:
-            yield batch, model.learner.latent(model.encoder.features(batch.X, batch.table))
+            score[good] = model.learner.latent(model.encoder.features(some.X, some.table))
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
+        yield batch, score

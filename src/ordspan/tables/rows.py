@@ -174,8 +174,8 @@ class BadRows:
     count: Count = 0
     examples: list[str] = field(default_factory=list)
 
-    def take_from(self, batch: Batch, faults: Faults, mean: Any = 0.0) -> Batch:
-        """The batch without its bad rows, or with the mean and the reasons where they are kept."""
+    def take_from(self, batch: Batch, faults: Faults) -> Batch:
+        """The batch without its bad rows, or with the reasons where they are kept."""
         if not faults:
             return batch
         messages = [f"{batch.where(row)}: {faults[row]}" for row in sorted(faults)]
@@ -185,14 +185,9 @@ class BadRows:
             raise RowError(messages[0] + way_out)
         self.count += len(messages)
         self.examples += messages[: N_EXAMPLES - len(self.examples)]
-        if self.policy != KEEP:
-            return batch.only(np.delete(np.arange(len(batch)), list(faults)))
-        blank = batch.X.copy()
-        if hasattr(blank, "indptr"):
-            blank.data[~np.isfinite(blank.data)] = 0.0
-        else:
-            blank[sorted(faults)] = mean
-        return replace(batch, X=blank, faults=faults)
+        if self.policy == KEEP:
+            return replace(batch, faults=faults)
+        return batch.only(np.delete(np.arange(len(batch)), list(faults)))
 
     def check(self, used: int, allowed: float) -> None:
         """Raise if more than the allowed share of the rows was skipped."""
