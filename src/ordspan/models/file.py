@@ -142,31 +142,19 @@ Rounds = tuple[int | None, list[tuple[Count, Count, Count, float]]]
 Value = Scalar | list[Scalar | None] | Array | None  # a parameter of an estimator
 
 
-class Constant(msgspec.Struct):
-    """The best constant prediction, and its MAE."""
-
-    grade: Scalar
-    mae: float
-
-
 class Settings(msgspec.Struct):
-    """The settings of a training that are shown or needed to continue it."""
+    """The settings of a training that are needed to continue it."""
 
     files: list[str]
     passes: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Training(msgspec.Struct):
-    """What the record of a training must have, because it is shown or needed to continue."""
+    """What the record of a training must have, because code relies on it; the rest is shown."""
 
     settings: Settings
     rows: Count
-    skipped: Count
-    mae: list[float]
-    constant: Constant | None
     left_out: dict[str, str]
-    notes: list[str]
-    start: str | None = msgspec.field(name="from")
     sweeps: Count = 0
     identities: list[tuple[str, Count, str]] = []  # name, size and digest of each file
 
