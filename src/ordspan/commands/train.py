@@ -77,11 +77,11 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         with stop.at_any_moment():
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
-            run.checkpoint.remove()
+            run.checkpoint.path.unlink(missing_ok=True)
         try:
             learn(run, stop, report)
             write_atomically(path, to_bytes(run.trained()))
-            run.checkpoint.remove()
+            run.checkpoint.path.unlink(missing_ok=True)
         finally:
             if not run.checkpoint.path.exists():  # nothing to resume
                 run.staging.remove()

@@ -424,8 +424,7 @@ class Checkpoint:
 
     def write(self, model: Any, progress: Any) -> None:
         """Write the model and its progress atomically."""
-        note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
-        write_atomically(self.path, to_bytes(model, note))
+        write_atomically(self.path, to_bytes(model, CheckpointNote(self.settings, progress)))
 
     def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:
         """The last model and progress; None if there is no file."""
@@ -446,7 +445,3 @@ class Checkpoint:
         if type(model) is not kind:
             raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.remedy}")
         return model, note.read(progress, str(self.path))
-
-    def remove(self) -> None:
-        """Delete the checkpoint, if there is one."""
-        self.path.unlink(missing_ok=True)
