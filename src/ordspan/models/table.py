@@ -232,11 +232,10 @@ class TableModel:
         float
             0 is perfect; larger is better.
         """
-        ranks = self.calibration.predict(self.latent(table))
-        lower, upper = self._ranks(table, y)
-        if lower.size != ranks.size:
-            raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
-        return -float(distance(ranks, lower, upper).mean())
+        X = self.encoder.table_features(table, self.options.na)
+        rows = self.learner.rows(X, *self._ranks(table, y))
+        ranks = self.calibration.predict(self.learner.latent(rows))
+        return -float(distance(ranks, rows.lower, rows.upper).mean())
 
     def _ranks(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper ranks of labels."""
