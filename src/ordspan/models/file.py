@@ -236,13 +236,11 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
         tensors = {"state": model.learner.state, "scale": model.encoder.state}
         return header, tensors | {"calibration": model.calibration.state}
     from sklearn.frozen import FrozenEstimator
-    from sklearn.utils.validation import check_is_fitted
 
     from ordspan.estimators.calibrated import CalibratedOrdinal, check_calibration_unchanged
 
     if type(model) is not CalibratedOrdinal:
         return estimator_header(model), {"state": model.learner_.state}
-    check_is_fitted(model)
     check_calibration_unchanged(model)
     ranker, parameters = model.estimator_, model.get_params(deep=False)
     parameters["estimator"] = model.estimator and type(ranker).__name__
@@ -255,8 +253,6 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
 
 def estimator_header(model: Any) -> Header:
     """What a model file says of an estimator beside its arrays; raises if it is not fitted."""
-    from sklearn.utils.validation import check_is_fitted
-
     from ordspan import estimators
 
     kind = type(model)
@@ -269,7 +265,6 @@ def estimator_header(model: Any) -> Header:
             "calibrated; write it with skops.io.dump(model, path), and read it, if you trust the "
             "file, with skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )
-    check_is_fitted(model)
     model.check_settings_unchanged()
     names = getattr(model, "feature_names_in_", None)
     return Header(
