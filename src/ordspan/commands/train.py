@@ -424,7 +424,7 @@ class Run:
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
         before: dict[str, Any] = {} if self.base is None else self.base.training
-        files = [[one.name, one.size, one.digest] for one in self.identities]
+        files = [[one.name, one.digest] for one in self.identities]
         lower, upper, _ = np.array(self.progress.labels)
         rank, mae = nearest_constant(lower, upper) if lower.any() else (0, 0.0)
         training = self.model.training | {

@@ -33,7 +33,7 @@ from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
 from ordspan.tables.rows import Count
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
@@ -156,7 +156,7 @@ class Training(msgspec.Struct):
     rows: Count
     left_out: dict[str, str]
     sweeps: Count = 0
-    identities: list[tuple[str, Count, str]] = []  # name, size and digest of each file
+    identities: list[tuple[str, str]] = []  # name and digest of each file
 
 
 class TableHeader(msgspec.Struct):
@@ -411,9 +411,9 @@ class Checkpoint:
     ) -> None:
         self.path, self.remedy = Path(path), remedy
         check_can_write(self.path)
-        for name, *state in files:
-            facts = zip(("size", "modification time", "content"), state, strict=True)
-            settings = settings | {f"{what} of {name}": value for what, value in facts}
+        for name, time, digest in files:
+            facts = {f"modification time of {name}": time, f"content of {name}": digest}
+            settings = settings | facts
         # through JSON: fails now, not after hours of work, and compares as read from a file
         self.settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
 
