@@ -31,11 +31,7 @@ Faults = dict[int, str]  # what is wrong with the bad rows of a batch, by positi
 
 
 class FileError(ValueError):
-    """A file that cannot be read; the message has the place, the reason and a remedy."""
-
-
-class RowError(ValueError):
-    """A row of a file that cannot be used; the message has its place, its value and a remedy."""
+    """A file or a row that cannot be used; the message has the place, the reason and a remedy."""
 
 
 @contextmanager
@@ -182,7 +178,7 @@ class BadRows:
         if self.policy in ("raise", REFUSE):
             skip = hint("on_bad_row='skip'", "--on-bad-row skip")
             way_out = f"; skip such rows with {skip}" if self.policy == "raise" else ""
-            raise RowError(messages[0] + way_out)
+            raise FileError(messages[0] + way_out)
         self.count += len(messages)
         self.examples += messages[: N_EXAMPLES - len(self.examples)]
         if self.policy == KEEP:
