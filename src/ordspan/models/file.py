@@ -182,9 +182,7 @@ class CheckpointNote(msgspec.Struct):
         try:
             return msgspec.convert(self.progress, kind)
         except msgspec.ValidationError as error:
-            raise ModelFileError(
-                f"{name} does not contain valid progress ({error}); start over"
-            ) from None
+            raise ModelFileError(f"{name} holds no valid progress ({error}); start over") from None
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -427,9 +425,7 @@ class Checkpoint:
             return None
         header, model = from_bytes(self.path.read_bytes(), str(self.path))
         if (note := header.checkpoint) is None:
-            raise ModelFileError(
-                f"{self.path} is a model file, but not a checkpoint; {self.remedy}"
-            )
+            raise ModelFileError(f"{self.path} is a model file, not a checkpoint; {self.remedy}")
         for key in sorted(note.settings.keys() | self.settings.keys()):
             then, now = note.settings.get(key), self.settings.get(key)
             if then != now:
