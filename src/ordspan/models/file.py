@@ -76,7 +76,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     TypeError
         The model cannot be saved: it has a function as a parameter, or is of another class, such
-        as a Pipeline; the message shows how to write it with skops.
+        as a Pipeline or a River model; the message shows how to write it with skops.
 
     Examples
     --------
@@ -255,13 +255,11 @@ def estimator_header(model: Any) -> Header:
 
     kind = type(model)
     if getattr(estimators, kind.__name__, None) is not kind:
-        if "river" in kind.__module__.split("."):  # has an OrdinalPA and a PRank too
-            name = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
-            raise TypeError(f"cannot save {name}, a River model; pickle it instead")
-        raise TypeError(
-            f"cannot save a {kind.__name__}, only {', '.join(estimators.__all__)}, alone or "
-            "calibrated; write it with skops.io.dump(model, path), and read it, if you trust the "
-            "file, with skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
+        ours = f"only {', '.join(estimators.__all__)} of ordspan, alone or calibrated"
+        raise TypeError(  # River has an OrdinalPA and a PRank too
+            f"cannot save {kind.__module__}.{kind.__name__}, {ours}; write it with "
+            "skops.io.dump(model, path), and read it, if you trust the file, with "
+            "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )
     model.check_settings_unchanged()
     names = getattr(model, "feature_names_in_", None)
