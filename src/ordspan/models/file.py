@@ -378,8 +378,7 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     if header.calibrated is None:
         return ranker
     parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
-    if isinstance(parameters["coverages"], list):
-        parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
+    parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     if parameters["estimator"] == FrozenEstimator.__name__:
         ranker = FrozenEstimator(ranker)
     parameters["estimator"] = None if parameters["estimator"] is None else clone(ranker)
