@@ -367,9 +367,9 @@ class Run:
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
         good, bad = self.progress.good, self.progress.bad
-        if not good:
-            raise FileError(f"{self.reader.files[0]}: no usable row; {bad.summary()}")
         bad.check(good, self.job.allow_skipped)
+        if not good:
+            raise FileError(f"{self.reader.files[0]}: no row with a label")
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""

@@ -186,21 +186,17 @@ class BadRows:
         return batch.only(np.delete(np.arange(len(batch)), list(faults)))
 
     def check(self, used: int, allowed: float) -> None:
-        """Raise if more than the allowed share of the rows was skipped."""
+        """Raise if more than the allowed share of the rows was skipped, or all of them."""
         total = self.count + used
-        if total and self.count > allowed * total:
+        if self.count and (self.count > allowed * total or not used):
             share = self.count / total
             enough = f"{min(1.0, ceil(share * 100) / 100):g}"
             allow = hint(f"allow_skipped={enough}", f"--allow-skipped {enough}")
+            accept = f", or accept this with {allow}" if used else ""
             raise FileError(
                 f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used; the first: "
-                f"{self.examples[0]}. Fix the rows, or accept this with {allow}"
+                f"{self.examples[0]}. Fix the rows{accept}"
             )
-
-    def summary(self) -> str:
-        """How many rows were skipped, and why the first was."""
-        first = f", the first: {self.examples[0]}" if self.examples else ""
-        return f"{self.count} skipped{first}"
 
 
 def check_memory(what: str, n_bytes: float, remedy: str) -> None:
