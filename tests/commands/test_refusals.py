@@ -120,7 +120,7 @@ REFUSED = [
     (f"{PREDICT} --keep ID", "no column 'ID'; the columns are id, size"),
     (f"{PREDICT} --model none", "none: no such model file; ordspan train writes one"),
     (f"{PREDICT} --model folder.csv", "folder.csv: no such model file; ordspan train"),
-    (f"{PREDICT} --model rows.csv", "rows.csv is not an ordspan model file"),
+    (f"{PREDICT} --model rows.csv", "rows.csv: not an ordspan model file"),
     (f"{PREDICT} --model plain", "plain holds an estimator (OrdinalPA) that was saved from Python"),
     ("predict '' --model model", "a name is empty; give a name, or leave the option out"),
     ("predict no-qid.svm --model sparse --keep qid", "row 1: the rows from here on have no 'qid'"),

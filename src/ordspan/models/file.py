@@ -31,7 +31,7 @@ from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.rows import Count
+from ordspan.tables.rows import Count, damage_reported
 
 FORMAT_VERSION = 8
 ENDING = ".checkpoint"
@@ -179,10 +179,9 @@ class CheckpointNote(msgspec.Struct):
 
     def read(self, kind: Any, name: str) -> Any:
         """The progress as a record of this kind; a forged one is refused."""
-        try:
+        how: Any = {"kind": ModelFileError, "remedy": "start over"}
+        with damage_reported(name, "no valid progress", *MALFORMED, **how):
             return msgspec.convert(self.progress, kind)
-        except msgspec.ValidationError as error:
-            raise ModelFileError(f"{name} holds no valid progress ({error}); start over") from None
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -313,7 +312,9 @@ def _parameters(values: Mapping[str, Value], names: Iterable[str]) -> dict[str, 
 
 def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
     """Header and model of a file; raises if it is damaged or ordspan cannot have written it."""
-    try:
+    what = "not an ordspan model file, or damaged"
+    remedy = "write it again with ordspan.save or ordspan train"
+    with damage_reported(name, what, *MALFORMED, kind=ModelFileError, remedy=remedy):
         size = int.from_bytes(content[:8], "little")
         text: str = json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"]
         digest, text = text[: len(NO_DIGEST)], text[len(NO_DIGEST) :]
@@ -327,11 +328,6 @@ def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
             if header.n_features * np.float64().itemsize > ROOM + ROOM_PER_BYTE * len(content):
                 raise ValueError(f"{header.n_features:,} features are too many for this file")
             return header, _model(header, load_tensors(content))
-    except MALFORMED as error:
-        raise ModelFileError(
-            f"{name} is not an ordspan model file, or it is damaged ({error}); write it again with "
-            "ordspan.save or ordspan train"
-        ) from None
     raise ModelFileError(
         f"{name} has model format {version}, but this ordspan reads only {FORMAT_VERSION}: it was "
         "written by another version of ordspan; train the model again"

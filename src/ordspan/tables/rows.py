@@ -35,13 +35,15 @@ class FileError(ValueError):
 
 
 @contextmanager
-def damage_reported(path: str, what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Report errors of the libraries that read a file as a `FileError`."""
+def damage_reported(
+    path: str, what: str, *errors: Any, kind: Any = FileError, remedy: str = "copy it again"
+) -> Iterator[None]:
+    """Report errors of what reads a file as a `FileError`, or as one of another kind."""
     try:
         yield
     except errors as error:
         why = str(error).partition("\n")[0]
-        raise FileError(f"{path}: {what} ({why}); copy it again") from None
+        raise kind(f"{path}: {what} ({why}); {remedy}") from None
 
 
 class Cursor(NamedTuple):
