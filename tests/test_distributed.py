@@ -371,7 +371,7 @@ def test_a_lost_scheduler_is_an_error_in_time_and_a_checkpoint_goes_on(
         ({"shuffle": True}, "shuffle = False, now it is True"),
         ({"rounds": 1}, "already has 2 rounds, more than rounds=1"),
         ({"cut": -1}, "damaged"),
-        ({"path": "model"}, "is a model file, but not a checkpoint"),
+        ({"path": "model"}, "is a model file, not a checkpoint"),
         ({"path": "no/file"}, "no/file: cannot be written"),
     ],
 )

@@ -396,7 +396,12 @@ REFUSED = [
     (STRAY.format("1,2,Ulm,x"), ["--grades", "1..4"], "row 1: column 'grade' holds 'x'", SKIP),
     (GAP, STRICT, "a.csv, row 1: column 'age' is empty or NaN", ["--missing", "mean"]),
     ({"a.parquet": INF}, [], "row 8: column 'age' holds inf, which is too large", SKIP),
-    ("a,b,grade\nnan,1,1\n2,nan,2\n", [*SKIP, *STRICT], "no usable row; 2 skipped, ", None),
+    (
+        "a,b,grade\nnan,1,1\n2,nan,2\n",
+        [*SKIP, *STRICT],
+        "2 of 2 rows (100.0%) cannot be used; ",
+        None,
+    ),
     (with_bad_grades(0.4), SKIP, "400 of 1,000 rows (40.0%) cannot", ["--allow-skipped", 0.4]),
     (CLEAN, ["--features", "twon"], "; did you mean 'town'?", None),
     (CLEAN, ["--drop", "twon"], "; did you mean 'town'?", None),

@@ -68,7 +68,7 @@ def test_what_would_be_wrong_is_refused(path, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             ordspan.train_files(path, tmp_path / "b", **settings)
-    with pytest.raises(ValueError, match="the table has 300 rows, but y has 1 labels"):
+    with pytest.raises(ValueError, match="X has 300 rows, but there are 1 labels"):
         ordspan.load(tmp_path / "a").score(TABLE, [3])
     svm = ordspan.train_files(path, tmp_path / "svm", label="grade", learner="svm")
     with pytest.raises(ValueError, match="fitted in one step and cannot be continued"):

@@ -254,7 +254,7 @@ def test_nothing_is_replaced_or_resumed_by_accident(path):
     assert "was made with C = 0.1, now it is 0.2; use" in refused
     said(*words, "--overwrite")
     left.write_bytes(model.read_bytes())
-    assert "is a model file, but not a checkpoint" in said(*words, "--resume", code=1)
+    assert "is a model file, not a checkpoint" in said(*words, "--resume", code=1)
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -109,12 +109,12 @@ SEARCH = GridSearchCV(RANKER, {"C": [0.1]}, cv=2)
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (Ridge().fit(X, Y), TypeError, "cannot save a Ridge, only KernelOrdinalPA, "),
-        (SEARCH.fit(X, Y), TypeError, "cannot save a GridSearchCV, only .*OrdinalPA"),
+        (Ridge().fit(X, Y), TypeError, r"cannot save sklearn\S+\.Ridge, only KernelOrdinalPA"),
+        (SEARCH.fit(X, Y), TypeError, r"cannot save \S+\.GridSearchCV, only .*OrdinalPA"),
         (OrdinalPA(), NotFittedError, "not fitted"),
         (CalibratedOrdinal(), NotFittedError, "not fitted"),
         (OrdinalPA(random_state=np.random.RandomState(0)).fit(X, Y), TypeError, "random_state"),
-        (FROZEN, TypeError, "cannot save a FrozenEstimator"),
+        (FROZEN, TypeError, r"cannot save \S+\.FrozenEstimator"),
     ],
 )
 def test_what_cannot_be_saved_is_named(model, error, message, tmp_path):
@@ -140,7 +140,7 @@ PIPELINE = make_pipeline(StandardScaler(), KernelOrdinalPA(random_state=0))
 def test_a_pipeline_is_written_by_skops_as_the_refusal_says(model, tmp_path):
     model.fit(X, SPANS)
     path = tmp_path / "model"
-    with pytest.raises(TypeError, match=r"cannot save a Pipeline.* skops\.io\.dump") as refusal:
+    with pytest.raises(TypeError, match=r"cannot save \S+\.Pipeline.* skops\.io\.dump") as refusal:
         save(model, path)
     dump, load_it = re.findall(r"skops\.io\..*?\)(?=,|$)", str(refusal.value))
     eval(dump)

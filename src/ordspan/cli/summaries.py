@@ -191,15 +191,14 @@ def properties(about: dict[str, Any]) -> list[tuple[str, Any]]:
         **about["fitted"],
     }
     if training:
-        constant = training["constant"]
         told |= {
             "trained from": training["settings"]["files"],
             "codes for no answer": training["settings"].get("na"),
             "continued from": training.get("from"),
             "rows learned": training["rows"],
-            "bad rows skipped": training["skipped"],
-            "MAE before learning, by pass": training["mae"],
-            "best constant": constant and f"{constant['mae']:.6g} (always {constant['grade']})",
+            "bad rows skipped": training.get("skipped"),
+            "MAE before learning, by pass": training.get("mae"),
+            "best constant": training.get("constant"),
             "columns left out": [f"{name} ({why})" for name, why in training["left_out"].items()],
         }
     told |= {f"checkpoint {name}": value for name, value in (about["checkpoint"] or {}).items()}

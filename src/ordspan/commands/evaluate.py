@@ -75,7 +75,7 @@ def read_rows(
 ) -> tuple[NDArray[Any], list[int]]:
     """Score all rows into a file; return them, and where the queries start."""
     starts: dict[str, int] = {}
-    n_rows, loss, bad = 0, 0, reader.bad
+    n_rows = loss = 0
     for batch, score in scored(model, follow_queries(reader, starts)):
         rows = np.empty(len(batch), dtype=ROW)
         rows["score"], rows["lower"], rows["upper"] = score, batch.lower, batch.upper
@@ -86,7 +86,8 @@ def read_rows(
         loss += int(distance(rank, rows["lower"], rows["upper"]).sum())
         report(n_rows, loss / max(1, n_rows), batch.share)
     if not n_rows:
-        why = bad.summary() if bad.count else "does it contain only a header, or no label?"
+        reader.bad.check(n_rows, allowed=0.0)
+        why = "does it contain only a header, or no label?"
         raise FileError(f"{reader.files[0]}: no row to evaluate; {why}")
     file.flush()
     return np.memmap(file, ROW, "r"), [*starts.values()]

@@ -77,11 +77,11 @@ def train(job: TrainJob, *, report: Report = no_report) -> dict[str, Any]:
         with stop.at_any_moment():
             run = Run(job, pipe)
         if not (job.resume or continued):  # its rows would be lost
-            run.checkpoint.remove()
+            run.checkpoint.path.unlink(missing_ok=True)
         try:
             learn(run, stop, report)
             write_atomically(path, to_bytes(run.trained()))
-            run.checkpoint.remove()
+            run.checkpoint.path.unlink(missing_ok=True)
         finally:
             if not run.checkpoint.path.exists():  # nothing to resume
                 run.staging.remove()
@@ -367,9 +367,9 @@ class Run:
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
         good, bad = self.progress.good, self.progress.bad
-        if not good:
-            raise FileError(f"{self.reader.files[0]}: no usable row; {bad.summary()}")
         bad.check(good, self.job.allow_skipped)
+        if not good:
+            raise FileError(f"{self.reader.files[0]}: no row with a label")
 
     def learn(self, X: Any, lower: Ranks, upper: Ranks, where: str) -> None:
         """Learn rows in order, and keep count of labels, errors and the position."""
@@ -424,7 +424,7 @@ class Run:
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
         before: dict[str, Any] = {} if self.base is None else self.base.training
-        files = [[one.name, one.size, one.digest] for one in self.identities]
+        files = [[one.name, one.digest] for one in self.identities]
         lower, upper, _ = np.array(self.progress.labels)
         rank, mae = nearest_constant(lower, upper) if lower.any() else (0, 0.0)
         training = self.model.training | {

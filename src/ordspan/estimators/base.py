@@ -257,9 +257,10 @@ class BaseOrdinal(RankPredictor, BaseEstimator):
         self.learner_ = with_state(self._make_learner, state, *shape)
 
     def check_settings_unchanged(self) -> None:
-        """Refuse settings that the learner was not made with and cannot take over."""
+        """Refuse a model without a learner, and settings that it cannot take over."""
+        learner = self._fitted()
         as_set = self._make_learner(self.n_features_in_, self.classes_.size)
-        if not self.learner_.is_compatible(as_set):
+        if not learner.is_compatible(as_set):
             raise ValueError(
                 f"{as_set.fixed} of the model have changed since it was fitted; restore them, or "
                 "call fit before saving it"

@@ -296,7 +296,8 @@ class CalibratedOrdinal(MetaEstimatorMixin, RankPredictor, BaseEstimator):
 
 
 def check_calibration_unchanged(model: CalibratedOrdinal) -> None:
-    """Refuse coverages or labels that differ from those of the calibration."""
+    """Refuse a model without a calibration, and coverages or labels that differ from its own."""
+    check_is_fitted(model)
     calibrated, current = model.calibration_, Calibration(2, model.coverages, model.labels)
     same_coverages = np.array_equal(calibrated.coverages, current.coverages)
     if not same_coverages or calibrated.labels != current.labels:

@@ -31,9 +31,9 @@ from ordspan.models.table import TableModel
 from ordspan.tables.encoder import Encoder, Recipe
 from ordspan.tables.files import FileOptions, Identity
 from ordspan.tables.label_columns import LabelColumns
-from ordspan.tables.rows import Count
+from ordspan.tables.rows import Count, damage_reported
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 ENDING = ".checkpoint"
 NO_DIGEST = "0" * 64  # stands in place of the digest while it is computed
 MAX_ARRAY_BYTES = 1 << 22  # of an array in the header
@@ -76,7 +76,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ------
     TypeError
         The model cannot be saved: it has a function as a parameter, or is of another class, such
-        as a Pipeline; the message shows how to write it with skops.
+        as a Pipeline or a River model; the message shows how to write it with skops.
 
     Examples
     --------
@@ -142,33 +142,21 @@ Rounds = tuple[int | None, list[tuple[Count, Count, Count, float]]]
 Value = Scalar | list[Scalar | None] | Array | None  # a parameter of an estimator
 
 
-class Constant(msgspec.Struct):
-    """The best constant prediction, and its MAE."""
-
-    grade: Scalar
-    mae: float
-
-
 class Settings(msgspec.Struct):
-    """The settings of a training that are shown or needed to continue it."""
+    """The settings of a training that are needed to continue it."""
 
     files: list[str]
     passes: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Training(msgspec.Struct):
-    """What the record of a training must have, because it is shown or needed to continue."""
+    """What the record of a training must have, because code relies on it; the rest is shown."""
 
     settings: Settings
     rows: Count
-    skipped: Count
-    mae: list[float]
-    constant: Constant | None
     left_out: dict[str, str]
-    notes: list[str]
-    start: str | None = msgspec.field(name="from")
     sweeps: Count = 0
-    identities: list[tuple[str, Count, str]] = []  # name, size and digest of each file
+    identities: list[tuple[str, str]] = []  # name and digest of each file
 
 
 class TableHeader(msgspec.Struct):
@@ -191,12 +179,9 @@ class CheckpointNote(msgspec.Struct):
 
     def read(self, kind: Any, name: str) -> Any:
         """The progress as a record of this kind; a forged one is refused."""
-        try:
+        how: Any = {"kind": ModelFileError, "remedy": "start over"}
+        with damage_reported(name, "no valid progress", *MALFORMED, **how):
             return msgspec.convert(self.progress, kind)
-        except msgspec.ValidationError as error:
-            raise ModelFileError(
-                f"{name} does not contain valid progress ({error}); start over"
-            ) from None
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -248,13 +233,11 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
         tensors = {"state": model.learner.state, "scale": model.encoder.state}
         return header, tensors | {"calibration": model.calibration.state}
     from sklearn.frozen import FrozenEstimator
-    from sklearn.utils.validation import check_is_fitted
 
     from ordspan.estimators.calibrated import CalibratedOrdinal, check_calibration_unchanged
 
     if type(model) is not CalibratedOrdinal:
         return estimator_header(model), {"state": model.learner_.state}
-    check_is_fitted(model)
     check_calibration_unchanged(model)
     ranker, parameters = model.estimator_, model.get_params(deep=False)
     parameters["estimator"] = model.estimator and type(ranker).__name__
@@ -267,21 +250,16 @@ def _parts(model: Any) -> tuple[Header, Tensors]:
 
 def estimator_header(model: Any) -> Header:
     """What a model file says of an estimator beside its arrays; raises if it is not fitted."""
-    from sklearn.utils.validation import check_is_fitted
-
     from ordspan import estimators
 
     kind = type(model)
     if getattr(estimators, kind.__name__, None) is not kind:
-        if "river" in kind.__module__.split("."):  # has an OrdinalPA and a PRank too
-            name = f"{kind.__module__.rpartition('.')[0]}.{kind.__name__}"
-            raise TypeError(f"cannot save {name}, a River model; pickle it instead")
-        raise TypeError(
-            f"cannot save a {kind.__name__}, only {', '.join(estimators.__all__)}, alone or "
-            "calibrated; write it with skops.io.dump(model, path), and read it, if you trust the "
-            "file, with skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
+        ours = f"only {', '.join(estimators.__all__)} of ordspan, alone or calibrated"
+        raise TypeError(  # River has an OrdinalPA and a PRank too
+            f"cannot save {kind.__module__}.{kind.__name__}, {ours}; write it with "
+            "skops.io.dump(model, path), and read it, if you trust the file, with "
+            "skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))"
         )
-    check_is_fitted(model)
     model.check_settings_unchanged()
     names = getattr(model, "feature_names_in_", None)
     return Header(
@@ -334,7 +312,9 @@ def _parameters(values: Mapping[str, Value], names: Iterable[str]) -> dict[str, 
 
 def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
     """Header and model of a file; raises if it is damaged or ordspan cannot have written it."""
-    try:
+    what = "not an ordspan model file, or damaged"
+    remedy = "write it again with ordspan.save or ordspan train"
+    with damage_reported(name, what, *MALFORMED, kind=ModelFileError, remedy=remedy):
         size = int.from_bytes(content[:8], "little")
         text: str = json.loads(content[8 : 8 + size])["__metadata__"]["ordspan"]
         digest, text = text[: len(NO_DIGEST)], text[len(NO_DIGEST) :]
@@ -348,11 +328,6 @@ def from_bytes(content: bytes, name: str) -> tuple[Header, Any]:
             if header.n_features * np.float64().itemsize > ROOM + ROOM_PER_BYTE * len(content):
                 raise ValueError(f"{header.n_features:,} features are too many for this file")
             return header, _model(header, load_tensors(content))
-    except MALFORMED as error:
-        raise ModelFileError(
-            f"{name} is not an ordspan model file, or it is damaged ({error}); write it again with "
-            "ordspan.save or ordspan train"
-        ) from None
     raise ModelFileError(
         f"{name} has model format {version}, but this ordspan reads only {FORMAT_VERSION}: it was "
         "written by another version of ordspan; train the model again"
@@ -399,8 +374,7 @@ def _estimator(header: Header, tensors: Tensors, classes: NDArray[Any]) -> Any:
     if header.calibrated is None:
         return ranker
     parameters = _parameters(header.calibrated, CalibratedOrdinal._get_param_names())
-    if isinstance(parameters["coverages"], list):
-        parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
+    parameters["coverages"] = tuple(parameters["coverages"])  # JSON has lists only
     if parameters["estimator"] == FrozenEstimator.__name__:
         ranker = FrozenEstimator(ranker)
     parameters["estimator"] = None if parameters["estimator"] is None else clone(ranker)
@@ -428,16 +402,15 @@ class Checkpoint:
     ) -> None:
         self.path, self.remedy = Path(path), remedy
         check_can_write(self.path)
-        for name, *state in files:
-            facts = zip(("size", "modification time", "content"), state, strict=True)
-            settings = settings | {f"{what} of {name}": value for what, value in facts}
+        for name, time, digest in files:
+            facts = {f"modification time of {name}": time, f"content of {name}": digest}
+            settings = settings | facts
         # through JSON: fails now, not after hours of work, and compares as read from a file
         self.settings = json.loads(json.dumps(msgspec.to_builtins(settings)))
 
     def write(self, model: Any, progress: Any) -> None:
         """Write the model and its progress atomically."""
-        note = CheckpointNote(self.settings, msgspec.to_builtins(progress))
-        write_atomically(self.path, to_bytes(model, note))
+        write_atomically(self.path, to_bytes(model, CheckpointNote(self.settings, progress)))
 
     def read(self, kind: type, progress: Any) -> tuple[Any, Any] | None:
         """The last model and progress; None if there is no file."""
@@ -445,9 +418,7 @@ class Checkpoint:
             return None
         header, model = from_bytes(self.path.read_bytes(), str(self.path))
         if (note := header.checkpoint) is None:
-            raise ModelFileError(
-                f"{self.path} is a model file, but not a checkpoint; {self.remedy}"
-            )
+            raise ModelFileError(f"{self.path} is a model file, not a checkpoint; {self.remedy}")
         for key in sorted(note.settings.keys() | self.settings.keys()):
             then, now = note.settings.get(key), self.settings.get(key)
             if then != now:
@@ -458,7 +429,3 @@ class Checkpoint:
         if type(model) is not kind:
             raise ModelFileError(f"{self.path} is a checkpoint of another training; {self.remedy}")
         return model, note.read(progress, str(self.path))
-
-    def remove(self) -> None:
-        """Delete the checkpoint, if there is one."""
-        self.path.unlink(missing_ok=True)

@@ -232,11 +232,10 @@ class TableModel:
         float
             0 is perfect; larger is better.
         """
-        ranks = self.calibration.predict(self.latent(table))
-        lower, upper = self._ranks(table, y)
-        if lower.size != ranks.size:
-            raise ValueError(f"the table has {ranks.size} rows, but y has {lower.size} labels")
-        return -float(distance(ranks, lower, upper).mean())
+        X = self.encoder.table_features(table, self.options.na)
+        rows = self.learner.rows(X, *self._ranks(table, y))
+        ranks = self.calibration.predict(self.learner.latent(rows))
+        return -float(distance(ranks, rows.lower, rows.upper).mean())
 
     def _ranks(self, table: Any, y: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper ranks of labels."""
@@ -258,9 +257,12 @@ class TableModel:
 
 
 def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
-    """Rows of files and their scores, batch by batch."""
+    """Rows of files and their scores, batch by batch; bad rows that are kept have the score 0."""
     for batch in filter(len, batches):
+        good = np.delete(np.arange(len(batch)), list(batch.faults))
+        some, score = batch.only(good) if batch.faults else batch, np.zeros(len(batch))
         try:
-            yield batch, model.learner.latent(model.encoder.features(batch.X, batch.table))
+            score[good] = model.learner.latent(model.encoder.features(some.X, some.table))
         except RowValueError as error:
             raise FileError(f"in the rows from {batch.where(0)} on, {error}") from None
+        yield batch, score

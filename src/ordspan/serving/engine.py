@@ -74,15 +74,13 @@ def untrained(encoder: Encoder, classes: Any) -> TableModel:
     fixed = {"classes": classes, "random_state": 0, "max_iter": 1, "shuffle": False}
     parameters = learner_parameters(PA, {}) | fixed
     settings = {"files": [], "passes": 1, "scaled_on_the_way": not encoder.state.any()}
-    training: dict[str, Any] = {"settings": settings, "from": None, "rows": 0, "skipped": 0}
-    training |= {"mae": [], "constant": None, "left_out": {}, "notes": []}
     return TableModel(
         encoder=encoder,
         kind=kind,
         parameters=parameters,
         classes_=classes,
         learner=make_learner(kind, parameters, encoder.recipe.n_features, len(classes)),
-        training=training,
+        training={"settings": settings, "rows": 0, "left_out": {}},
         calibration=Calibration(len(classes)),
     )
 

@@ -1,4 +1,4 @@
-"""The names and endings of all formats of files, without an import."""
+"""The formats of files, and the endings of their names, without an import."""
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -10,4 +10,3 @@ FORMATS = {
     "dta": (".dta",),
     "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }
-"""Formats of files, and the endings of their names."""

@@ -17,7 +17,7 @@ from ordspan.core import scaling
 from ordspan.core.sentences import hash_sentences, term_places, token_ends
 from ordspan.learners.rows import as_matrix
 from ordspan.tables.files import HEADER_ROW, check_columns
-from ordspan.tables.rows import Faults, RowError
+from ordspan.tables.rows import Faults
 from ordspan.wording import brief, check_choice, columns_hint, plural, warn
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class Encoder:
 
         Raises
         ------
-        RowError
+        ValueError
             A row cannot be used.
         """
         recipe, faults = self.recipe, Faults()
@@ -214,7 +214,7 @@ class Encoder:
             raise ValueError("the table has no rows (0 samples)")
         if faults := self.value_faults(X) | faults:
             row = min(faults)
-            raise RowError(f"the table, row {row}: {faults[row]}")
+            raise ValueError(f"the table, row {row}: {faults[row]}")
         return X, table
 
     def table_features(self, table: Any, na: Sequence[str] = ()) -> Any:

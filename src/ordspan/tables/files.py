@@ -117,21 +117,20 @@ class Identity(NamedTuple):
     """What identifies a file; a change of its content almost surely changes one of these."""
 
     name: str
-    size: int
     time: int  # last modification, in nanoseconds
-    digest: str
+    digest: str  # of its size, and of samples of its content
 
 
 def identity(path: str) -> Identity:
-    """The identity of a file, with a digest of samples spread over it."""
+    """The identity of a file, with a digest of its size and of samples spread over it."""
     status = Path(path).stat()
-    digest = blake2b(digest_size=16)
+    digest = blake2b(b"%d" % status.st_size, digest_size=16)
     with open(path, "rb") as file:
         last = max(0, status.st_size - SAMPLE_BYTES)
         for part in range(N_SAMPLES + 1):
             file.seek(last * part // N_SAMPLES)
             digest.update(file.read(SAMPLE_BYTES))
-    return Identity(path, status.st_size, status.st_mtime_ns, digest.hexdigest())
+    return Identity(path, status.st_mtime_ns, digest.hexdigest())
 
 
 def format_of(path: str, options: FileOptions) -> str:

@@ -17,7 +17,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ordspan.core.scaling import MEAN
 from ordspan.core.state import Ranks
 from ordspan.labels.amounts import bands_of
 from ordspan.labels.grades import check_classes, check_grades, classes_of
@@ -206,7 +205,7 @@ class RowReader:
         # rows of a pipe cannot be read again, so those before a bad one come first
         if self.bad.policy == "raise" and reader.path == STDIN and min(faults, default=0):
             yield from self._batch(reader, block, begin, begin + min(faults))
-        batch = self.bad.take_from(batch, faults, self.encoder.state[MEAN])
+        batch = self.bad.take_from(batch, faults)
         if batch.lower is not None:
             known = batch.lower != NO_LABEL
             self.unlabelled += int((~known).sum())

@@ -31,21 +31,19 @@ Faults = dict[int, str]  # what is wrong with the bad rows of a batch, by positi
 
 
 class FileError(ValueError):
-    """A file that cannot be read; the message has the place, the reason and a remedy."""
-
-
-class RowError(ValueError):
-    """A row of a file that cannot be used; the message has its place, its value and a remedy."""
+    """A file or a row that cannot be used; the message has the place, the reason and a remedy."""
 
 
 @contextmanager
-def damage_reported(path: str, what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Report errors of the libraries that read a file as a `FileError`."""
+def damage_reported(
+    path: str, what: str, *errors: Any, kind: Any = FileError, remedy: str = "copy it again"
+) -> Iterator[None]:
+    """Report errors of what reads a file as a `FileError`, or as one of another kind."""
     try:
         yield
     except errors as error:
         why = str(error).partition("\n")[0]
-        raise FileError(f"{path}: {what} ({why}); copy it again") from None
+        raise kind(f"{path}: {what} ({why}); {remedy}") from None
 
 
 class Cursor(NamedTuple):
@@ -174,42 +172,33 @@ class BadRows:
     count: Count = 0
     examples: list[str] = field(default_factory=list)
 
-    def take_from(self, batch: Batch, faults: Faults, mean: Any = 0.0) -> Batch:
-        """The batch without its bad rows, or with the mean and the reasons where they are kept."""
+    def take_from(self, batch: Batch, faults: Faults) -> Batch:
+        """The batch without its bad rows, or with the reasons where they are kept."""
         if not faults:
             return batch
         messages = [f"{batch.where(row)}: {faults[row]}" for row in sorted(faults)]
         if self.policy in ("raise", REFUSE):
             skip = hint("on_bad_row='skip'", "--on-bad-row skip")
             way_out = f"; skip such rows with {skip}" if self.policy == "raise" else ""
-            raise RowError(messages[0] + way_out)
+            raise FileError(messages[0] + way_out)
         self.count += len(messages)
         self.examples += messages[: N_EXAMPLES - len(self.examples)]
-        if self.policy != KEEP:
-            return batch.only(np.delete(np.arange(len(batch)), list(faults)))
-        blank = batch.X.copy()
-        if hasattr(blank, "indptr"):
-            blank.data[~np.isfinite(blank.data)] = 0.0
-        else:
-            blank[sorted(faults)] = mean
-        return replace(batch, X=blank, faults=faults)
+        if self.policy == KEEP:
+            return replace(batch, faults=faults)
+        return batch.only(np.delete(np.arange(len(batch)), list(faults)))
 
     def check(self, used: int, allowed: float) -> None:
-        """Raise if more than the allowed share of the rows was skipped."""
+        """Raise if more than the allowed share of the rows was skipped, or all of them."""
         total = self.count + used
-        if total and self.count > allowed * total:
+        if self.count and (self.count > allowed * total or not used):
             share = self.count / total
             enough = f"{min(1.0, ceil(share * 100) / 100):g}"
             allow = hint(f"allow_skipped={enough}", f"--allow-skipped {enough}")
+            accept = f", or accept this with {allow}" if used else ""
             raise FileError(
                 f"{self.count:,} of {total:,} rows ({share:.1%}) cannot be used; the first: "
-                f"{self.examples[0]}. Fix the rows, or accept this with {allow}"
+                f"{self.examples[0]}. Fix the rows{accept}"
             )
-
-    def summary(self) -> str:
-        """How many rows were skipped, and why the first was."""
-        first = f", the first: {self.examples[0]}" if self.examples else ""
-        return f"{self.count} skipped{first}"
 
 
 def check_memory(what: str, n_bytes: float, remedy: str) -> None:

@@ -142,15 +142,13 @@ def stream(
     from ordspan.tables.profile import ColumnChoice
     from ordspan.tables.reading import RowReader
 
-    def as_list(names: Any) -> Any:
-        return [names] if isinstance(names, str | Path) else names
-
     check_choice("on_bad_row", on_bad_row, ("raise", "skip"))
     for name in options:
         check_choice("option of stream", name, FileOptions.__match_args__ + ColumnChoice._fields)
     opening = {n: options.pop(n) for n in FileOptions.__match_args__ if n in options}
     columns, bad = LabelColumns(label, lower, upper), BadRows(on_bad_row)
-    files, kept = expand(as_list(paths)), tuple(as_list(keep))
+    files = expand([paths] if isinstance(paths, str | Path) else paths)
+    kept = (keep,) if isinstance(keep, str) else tuple(keep)
     reader = RowReader(files, FileOptions(**opening), columns, bad, group, kept)
     choice = ColumnChoice.of({"standardise": False} | options)
     return Stream(reader.find_columns(choice, classes))
