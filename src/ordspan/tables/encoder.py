@@ -166,17 +166,12 @@ class Encoder:
         elif fault := scaling.why_unusable(state, recipe.n_scaled):
             raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
         self.state: NDArray[np.float64] = state
-        self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
-        self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
+        self.unlike: Counter[str] = Counter()  # values unlike those of training, and their rows
 
     def notes(self) -> list[str]:
-        """Notes on the most frequent values unlike those of training, if there are any."""
-        far = f"values more than {FAR:g} standard deviations from the mean of training"
-        notes = []
-        for what, rows in (("values not seen in training", self.unseen), (far, self.far)):
-            values = [f"{one} ({plural(n, 'row')})" for one, n in rows.most_common(5)]
-            notes += [f"{what}: {', '.join(values)}"] if values else []
-        return notes
+        """A note on the most frequent values unlike those of training, if there are any."""
+        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unlike.most_common(5)]
+        return [f"values unlike those of training: {', '.join(values)}"] if values else []
 
     def rows(self, table: Any, na: Sequence[str] = ()) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.
@@ -278,7 +273,7 @@ class Encoder:
         if not learn and missing.any():
             for name, count in zip(recipe.numbers, missing.sum(axis=0).tolist(), strict=True):
                 if count and name not in recipe.missing_indicators:
-                    self.unseen[f"{name} is missing, and filled"] += count
+                    self.unlike[f"{name} is missing, and filled"] += count
         if not recipe.standardise:
             rows[:, :n_numbers] = np.where(missing, self.state[scaling.MEAN], X)
         elif learn and n_numbers:
@@ -288,7 +283,9 @@ class Encoder:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
             if rows.max(initial=0.0) > FAR or rows.min(initial=0.0) < -FAR:
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
-                self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
+                how = f"is more than {FAR:g} standard deviations from the mean"
+                found = zip(recipe.numbers, counts, strict=True)
+                self.unlike.update({f"{name} {how}": n for name, n in found if n})
         places, values = [], []  # one feature of each row per column of words
         for (_, words), codes in zip(recipe.words, self._word_codes(table), strict=True):
             places.append(at + codes)
@@ -325,7 +322,7 @@ class Encoder:
         for column in filter(pl.Series.null_count, codes):
             name, new = column.name, words_of(table[column.name]).filter(column.is_null())
             for word, n in Counter(new).items():
-                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+                self.unlike[f"{name} = {word if len(self.unlike) < MAX_UNSEEN else '...'!r}"] += n
         whole = codes.select(pl.all().cast(pl.Int64()).fill_null(-1))
         return [column.to_numpy() for column in whole]
 
