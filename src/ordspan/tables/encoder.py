@@ -124,16 +124,18 @@ class Recipe:
         few = self.n_features == len(self.numbers) or self.n_features <= MAX_DENSE
         return few and not (self.n_sparse or self.hashed or self.sentences)
 
+    def name_of(self, place: int) -> str:
+        """Name of a feature that can be standardised."""
+        return f"feature {place + 1 - self.zero_based}" if self.n_sparse else self.numbers[place]
+
     def feature_names(self) -> list[str]:
         """Names of the features in messages and tables.
 
         >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
-        if self.n_sparse:
-            first = 0 if self.zero_based else 1
-            return [f"feature {index}" for index in range(first, first + self.n_sparse)]
-        names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
+        names = [self.name_of(place) for place in range(self.n_scaled)]
+        names += [f"{name} is missing" for name in self.missing_indicators]
         for name, words in self.words:
             names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
         if self.hashed:
@@ -235,7 +237,7 @@ class Encoder:
             name = f"feature {number}" if recipe.n_sparse else recipe.numbers[column]
             what = f"holds {value}, which is too large; check it"
             what = "is empty or NaN; fill it" if np.isnan(value) else what
-            faults.setdefault(row, f"column {name!r} {what}")
+            faults.setdefault(row, f"column {recipe.name_of(column)!r} {what}")
         return faults
 
     def features(self, X: Any, table: Any, *, learn: bool = False) -> Any:

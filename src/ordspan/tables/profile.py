@@ -507,6 +507,6 @@ def profile_sparse(files: Sequence[Any], recipe: Recipe) -> tuple[Encoder, str]:
     good = np.isfinite(labels)
     X, labels = X[good].tocsc(), labels[good]
     common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // max(1, labels.size)]
-    names, columns = recipe.feature_names(), X[:, common].toarray().T
-    rows = {names[j]: column for j, column in zip(common.tolist(), columns, strict=True)}
+    names = map(recipe.name_of, common.tolist())
+    rows = dict(zip(names, X[:, common].toarray().T, strict=True))
     return encoder, find_sort_key(pl.DataFrame({"their labels": labels} | rows))
