@@ -233,8 +233,6 @@ class Encoder:
         bad = ~(np.abs(cells.data) <= LARGEST) & ~(np.isnan(cells.data) & allowed)
         triples = (part[bad].tolist() for part in (*cells.coords, cells.data))
         for row, column, value in zip(*triples, strict=True):
-            number = column + (not recipe.zero_based)
-            name = f"feature {number}" if recipe.n_sparse else recipe.numbers[column]
             what = f"holds {value}, which is too large; check it"
             what = "is empty or NaN; fill it" if np.isnan(value) else what
             faults.setdefault(row, f"column {recipe.name_of(column)!r} {what}")
@@ -337,8 +335,7 @@ def matrix_of(
 
     if not numbers:
         return np.empty((table.height, 0))
-    kinds = table.schema
-    for column in [table[name] for name in numbers if not kinds[name].is_float()]:
+    for column in [c for c in table[list(numbers)] if not c.dtype.is_float()]:
         values, stray = as_numbers(column, decimal)
         table = table.with_columns(values)
         for row in stray.arg_true():
