@@ -102,15 +102,16 @@ class Profile:
             self.no_answers.update(gone)
             if names and table.height and {*names} <= {*table.columns}:
                 is_open = pl.all_horizontal(pl.all().str.strip_chars().is_in(OPEN))
-                table = table.filter(~columns.texts(table).select(is_open).to_series())
-                if table.is_empty() and len(files) == 1:
-                    raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
+                labels = columns.texts(table, file.decimal, file.path)
+                table = table.filter(~labels.select(is_open).to_series())
             self.samples.append((file, table))
             self.whole &= whole
             self.n_read += cells.height
         self.n_rows = sum(table.height for _, table in self.samples)
         if not self.n_rows:
             fault = next((file.fault for file in files if file.fault), "")
+            if self.n_read:
+                fault = f"{self.path}: no row has a label in {' and '.join(names)}"
             raise FileError(fault or f"{self.path}: there is a header but no rows")
         self.problems: list[str] = []  # all are told at once
         self._numbers: dict[str, tuple[pl.Series, int]] = {}
@@ -204,7 +205,7 @@ class Profile:
         The files are read for it, unless the samples are all rows, or are to be cut into parts.
         """
         columns, words = self.columns, Counter[str]()
-        labels = pl.concat([columns.decimal_texts(t, f.decimal, f.path) for f, t in self.samples])
+        labels = pl.concat([columns.texts(t, f.decimal, f.path) for f, t in self.samples])
         columns.refuse_amounts(labels, self.path)
         if self.whole or columns.parts:  # a sample is enough for equal parts
             words = columns.count_words(labels)
@@ -218,7 +219,7 @@ class Profile:
                 for block in file.blocks(dict.fromkeys(columns.names(), pl.String()), BEGINNING):
                     good = block.only(np.delete(np.arange(len(block)), list(block.faults)))
                     table = without_codes(good.table, file.na)
-                    labels = columns.decimal_texts(table, file.decimal, file.path)
+                    labels = columns.texts(table, file.decimal, file.path)
                     words.update(columns.count_words(labels))
                     check_grades(len(words), f"{file.path}: the label has", MAX_LABELS)
         return words
