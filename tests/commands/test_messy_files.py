@@ -280,6 +280,7 @@ SAID = [
         for files in (table, {"a.jsonl": table})
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (dates)"),
+    (having(day=[f"{1 + i % 28}. März {1990 + i % 30}" for i in range(N)]), [], "'day' (dates)"),
     (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),
