@@ -189,18 +189,16 @@ class Profile:
         values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
             return "no values"
-        whole = not is_number or (values % 1 == 0).all()
-        if len(values) < max(MOST * self.n_rows, ENOUGH_ROWS) or not whole:
+        if len(values) < ENOUGH_ROWS or (is_number and (values % 1 != 0).any()):
+            return ""
+        share = values.n_unique() / self.n_rows
+        if share < (1 if self.is_pipe else MOST):  # few rows of a pipe are known
             return ""
         if is_number and _is_count(values, NEAR * self.n_read / self.n_rows):
             return "numbers the rows"
-        n_different = values.n_unique()
-        # few rows of a pipe are known
-        enough = self.n_rows if self.is_pipe else MOST * self.n_rows
-        if n_different < enough or (is_number and not ID_NAME.search(name)):
-            return ""
-        every = "every" if n_different == self.n_rows else "nearly every"
-        return f"{every} value is different, like an id"
+        every = "every" if share == 1 else "nearly every"
+        is_id = not is_number or ID_NAME.search(name)
+        return f"{every} value is different, like an id" if is_id else ""
 
     def find_words(self) -> Counter[str]:
         """The values of the label columns, and how often each occurs.
