@@ -171,13 +171,11 @@ class Profile:
             return HAS_DATES if n_odd <= ODD_SHARE * len(cells) else why_formatted(cells) or WORDS
         if n_stray and is_boolean(self.cells(name)).any():
             return WORDS  # booleans among other words
-        if not n_numbers or not all(file.typed for file in self.files):
+        if not n_numbers or (values % 1 != 0).any() or not all(file.typed for file in self.files):
             return NUMBER
-        # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
-        cells = self.cells(name)
-        n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
-        codes = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
-        return NUMBER if n_odd >= ODD_SHARE * n_numbers or not codes else WORDS
+        # typed as text: few whole numbers, or codes such as 01234, stay words
+        few = values.n_unique() <= MAX_WORDS
+        return WORDS if few or self.cells(name).str.contains(r"^[-+]?0[0-9]").any() else NUMBER
 
     def why_useless(self, name: str, kind: str) -> str:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
