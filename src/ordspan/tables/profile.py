@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -116,7 +117,7 @@ class Profile:
                 fault = f"{self.path}: no row has a label in {' and '.join(names)}"
             raise FileError(fault or f"{self.path}: there is a header but no rows")
         self.problems: list[str] = []  # all are told at once
-        self._numbers: dict[str, tuple[pl.Series, int]] = {}
+        self.numbers = cache(self._read_numbers)
 
     def refuse_problems(self) -> None:
         """Raise if there are problems, with all of them."""
@@ -135,13 +136,11 @@ class Profile:
         cells = self.cells(name)
         return cells.filter(~is_empty(cells))
 
-    def numbers(self, name: str) -> tuple[pl.Series, int]:
+    def _read_numbers(self, name: str) -> tuple[pl.Series, int]:
         """A column of all files as numbers, null where there is none; how many cells are words."""
-        if name not in self._numbers:
-            parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
-            values, stray = zip(*parts, strict=True)
-            self._numbers[name] = pl.concat(values), int(pl.concat(stray).sum())
-        return self._numbers[name]
+        parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
+        values, stray = zip(*parts, strict=True)
+        return pl.concat(values), int(pl.concat(stray).sum())
 
     def n_missing(self, name: str) -> int:
         """Number of missing cells in a column of numbers."""
