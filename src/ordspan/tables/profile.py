@@ -246,17 +246,19 @@ class Profile:
 
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What may surprise the user."""
-        unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
+        reasons: dict[str, list[str]] = {}
+        for name, why in left_out.items():
+            if why != AS_REQUESTED:
+                reasons.setdefault(why, []).append(repr(name))
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
-        coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
-        zeros = list(dict.fromkeys(coded))  # once for all files
+        zeros = sorted({c.name for c in texts if c.str.contains(r"^\s*0[0-9]+\s*$").any()})
         gone = [f"{name} ({count:,})" for name, count in self.no_answers.items() if count]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell holds {' or '.join(map(repr, sorted(na)))}"]
         marked = [f"{n} ({self.n_missing(n) / self.n_rows:.1%})" for n in recipe.missing_indicators]
         told: dict[str, Sequence[str]] = {
             "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
-            "left out {}": [describe_left_out(unasked)] if unasked else [],
+            "left out {}": [f"{first_few(some)} ({why})" for why, some in reasons.items()],
             "codes for no answer: {}": gone,
             "missing numbers are filled with the column's mean and marked: {}": marked,
             "text, one feature per value: {}": [f"{n} ({len(words)})" for n, words in recipe.words],
@@ -391,18 +393,6 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
                 f"outside the rest, {low:g} to {high:g}; if that means no answer, give {na}"
             ]
     return []
-
-
-def describe_left_out(left_out: Mapping[str, str]) -> str:
-    """Columns that are not learned from, by reason, in one sentence.
-
-    >>> describe_left_out({"id": "numbers the rows", "a": "no values"})
-    "'id' (numbers the rows); 'a' (no values)"
-    """
-    names: dict[str, list[str]] = {}
-    for name, why in left_out.items():
-        names.setdefault(why, []).append(repr(name))
-    return "; ".join(f"{first_few(some)} ({why})" for why, some in names.items())
 
 
 def first_few(words: Sequence[str], most: int = 8) -> str:
