@@ -18,7 +18,7 @@ from ordspan.labels.forms import OPEN
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_grades
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, is_svmlight
+from ordspan.tables.files import FileOptions, check_columns
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
@@ -429,10 +429,8 @@ def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
 
 
-def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
+def check_index_base(files: Sequence[str], recipe: Recipe) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
-    if not (recipe.n_sparse and is_svmlight(files[0], options)):
-        return
     extent, here = find_extent(files), int(recipe.zero_based)
     from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
     if from_one if recipe.zero_based else extent.smallest == 0:
