@@ -95,7 +95,7 @@ def with_gaps(table):
 
 
 @RUNTIMES
-@pytest.mark.filterwarnings("ignore:values not seen")
+@pytest.mark.filterwarnings("ignore:values unlike")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "words",

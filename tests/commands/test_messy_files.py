@@ -280,6 +280,7 @@ SAID = [
         for files in (table, {"a.jsonl": table})
     ),
     ({"a.parquet": MOMENTS}, [], "left out 'day' (dates)"),
+    (having(day=[f"{1 + i % 28}. März {1990 + i % 30}" for i in range(N)]), [], "'day' (dates)"),
     (MOSTLY_NAN, [], "missing numbers are filled with the column's mean and marked: age"),
     (CODES, [], "with leading zeros: zip; if these are codes, give text=['zip'] (--text zip)"),
     (STRAY.format("1,2"), [], "1 row without a label was left out"),
@@ -429,7 +430,7 @@ NEW = [
     # what was trained on, a command for other files, and what it says
     (CLEAN, "predict", having(age=[None] * N), [], 0, "age is missing, and filled (240 rows)"),
     (CLEAN, "predict", "age,income,town\nx,1,Ulm\n", [], 0, "1 of 1 rows could not be predicted"),
-    (CLEAN, "predict", UNSEEN, [], 0, "values not seen in training: town = 'Oslo' (1 row)"),
+    (CLEAN, "predict", UNSEEN, [], 0, "values unlike those of training: town = 'Oslo' (1 row)"),
     (german(), "predict", THREE_DIGITS, [], 1, "--decimal"),
     (german(), "predict", THREE_DIGITS, ["--decimal", "."], 0, "240 rows"),
     (FROM_0, "predict", FROM_1, [], 1, "indices start at 1 here, but at 0"),
@@ -538,7 +539,7 @@ def test_columns_taken_as_words_are_the_same_words_in_learning(tmp_path, name):
     small = pl.Series([0.1, 1e-7] * (N // 2), dtype=pl.Float32())
     table = MOMENTS.with_columns(yes=FLAGS["flag"], small=small).drop("town")
     found = summary(*train(tmp_path, {name: table}, "--text", "day,yes,small"))
-    assert not [note for note in found["notes"] if "not seen in training" in note]
+    assert not [note for note in found["notes"] if "unlike those of training" in note]
     weights = {name: w for name, w in load(tmp_path / "m").coef.items() if " = " in name}
     assert len(weights) == 8
     assert all(weights.values())

@@ -15,7 +15,7 @@ from ordspan.models.file import to_bytes
 from serving.served import ROW, empty, learn, lessons, model_file, serving, standing
 
 X, GRADES = make_rows(12, seed=7)
-pytestmark = pytest.mark.filterwarnings("ignore:values not seen")
+pytestmark = pytest.mark.filterwarnings("ignore:values unlike")
 KINDS = ("numbers", "kernel", "svm", "svmlight", "mixed")
 
 

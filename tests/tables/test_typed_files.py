@@ -92,7 +92,7 @@ def test_kinds_of_columns(tmp_path):
     parquet.write_table(table, tmp_path / "a.parquet")
     rows = stream(tmp_path / "a.parquet")
     assert rows.feature_names == ["n", "c is missing", "c = a", "s = x", "s = y"]
-    assert f"left out 'l' ({NEITHER}); 'd' (dates)" in rows.notes
+    assert f"left out 'l' ({NEITHER}), 'd' (dates)" in rows.notes
     with pytest.raises(ValueError, match=r"column 'l' cannot be a feature .neith"):
         stream(tmp_path / "a.parquet", features=["l"])
 

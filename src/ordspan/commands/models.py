@@ -80,12 +80,13 @@ def open_for(model: TableModel, job: FileJob, policy: str, pipe: Any) -> RowRead
         header_row=given.header_row or then.header_row,
         encoding=given.encoding or (None if any(map(is_utf8, files)) else then.encoding),
     )
-    check_index_base(files, recipe, options)
-    if is_svmlight(files[0], options) and not recipe.n_sparse:
-        raise FileError(
-            f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
-            f"columns such as {recipe.columns[0]!r}"
-        )
+    if is_svmlight(files[0], options):
+        if not recipe.n_sparse:
+            raise FileError(
+                f"{files[0]}: svmlight rows have no named columns, but the model was trained on "
+                f"columns such as {recipe.columns[0]!r}"
+            )
+        check_index_base(files, recipe)
     known: Any = {"encoder": model.encoder, "grades": label_reader(model.classes_)}
     return RowReader(files, options, model.columns, BadRows(policy), pipe=pipe, **known)
 

@@ -124,16 +124,18 @@ class Recipe:
         few = self.n_features == len(self.numbers) or self.n_features <= MAX_DENSE
         return few and not (self.n_sparse or self.hashed or self.sentences)
 
+    def name_of(self, place: int) -> str:
+        """Name of a feature that can be standardised."""
+        return f"feature {place + 1 - self.zero_based}" if self.n_sparse else self.numbers[place]
+
     def feature_names(self) -> list[str]:
         """Names of the features in messages and tables.
 
         >>> Recipe(("age",), ("age",), (("job", ("", "cook")),)).feature_names()
         ['age', 'age is missing', 'job is missing', 'job = cook']
         """
-        if self.n_sparse:
-            first = 0 if self.zero_based else 1
-            return [f"feature {index}" for index in range(first, first + self.n_sparse)]
-        names = [*self.numbers, *(f"{name} is missing" for name in self.missing_indicators)]
+        names = [self.name_of(place) for place in range(self.n_scaled)]
+        names += [f"{name} is missing" for name in self.missing_indicators]
         for name, words in self.words:
             names += [f"{name} = {word}" if word else f"{name} is missing" for word in words]
         if self.hashed:
@@ -166,17 +168,12 @@ class Encoder:
         elif fault := scaling.why_unusable(state, recipe.n_scaled):
             raise ValueError(f"the scale of {recipe.n_scaled} numbers {fault}")
         self.state: NDArray[np.float64] = state
-        self.unseen: Counter[str] = Counter()  # values that training did not have, and their rows
-        self.far: Counter[str] = Counter()  # columns of numbers, and their rows beyond FAR
+        self.unlike: Counter[str] = Counter()  # values unlike those of training, and their rows
 
     def notes(self) -> list[str]:
-        """Notes on the most frequent values unlike those of training, if there are any."""
-        far = f"values more than {FAR:g} standard deviations from the mean of training"
-        notes = []
-        for what, rows in (("values not seen in training", self.unseen), (far, self.far)):
-            values = [f"{one} ({plural(n, 'row')})" for one, n in rows.most_common(5)]
-            notes += [f"{what}: {', '.join(values)}"] if values else []
-        return notes
+        """A note on the most frequent values unlike those of training, if there are any."""
+        values = [f"{one} ({plural(n, 'row')})" for one, n in self.unlike.most_common(5)]
+        return [f"values unlike those of training: {', '.join(values)}"] if values else []
 
     def rows(self, table: Any, na: Sequence[str] = ()) -> tuple[NDArray[Any], pl.DataFrame | None]:
         """Numbers of a table, missing ones NaN, and its text columns.
@@ -236,11 +233,9 @@ class Encoder:
         bad = ~(np.abs(cells.data) <= LARGEST) & ~(np.isnan(cells.data) & allowed)
         triples = (part[bad].tolist() for part in (*cells.coords, cells.data))
         for row, column, value in zip(*triples, strict=True):
-            number = column + (not recipe.zero_based)
-            name = f"feature {number}" if recipe.n_sparse else recipe.numbers[column]
             what = f"holds {value}, which is too large; check it"
             what = "is empty or NaN; fill it" if np.isnan(value) else what
-            faults.setdefault(row, f"column {name!r} {what}")
+            faults.setdefault(row, f"column {recipe.name_of(column)!r} {what}")
         return faults
 
     def features(self, X: Any, table: Any, *, learn: bool = False) -> Any:
@@ -279,7 +274,7 @@ class Encoder:
         if not learn and missing.any():
             for name, count in zip(recipe.numbers, missing.sum(axis=0).tolist(), strict=True):
                 if count and name not in recipe.missing_indicators:
-                    self.unseen[f"{name} is missing, and filled"] += count
+                    self.unlike[f"{name} is missing, and filled"] += count
         if not recipe.standardise:
             rows[:, :n_numbers] = np.where(missing, self.state[scaling.MEAN], X)
         elif learn and n_numbers:
@@ -289,7 +284,9 @@ class Encoder:
             scaling.scale_dense(self.state, X, rows[:, :n_numbers])
             if not scaling.all_within(rows, FAR, True):
                 counts = (np.abs(rows[:, :n_numbers]) > FAR).sum(axis=0).tolist()
-                self.far.update({recipe.numbers[j]: n for j, n in enumerate(counts) if n})
+                how = f"is more than {FAR:g} standard deviations from the mean"
+                found = zip(recipe.numbers, counts, strict=True)
+                self.unlike.update({f"{name} {how}": n for name, n in found if n})
         places, values = [], []  # one feature of each row per column of words
         for (_, words), codes in zip(recipe.words, self._word_codes(table), strict=True):
             places.append(at + codes)
@@ -326,7 +323,7 @@ class Encoder:
         for column in filter(pl.Series.null_count, codes):
             name, new = column.name, words_of(table[column.name]).filter(column.is_null())
             for word, n in Counter(new).items():
-                self.unseen[f"{name} = {word if len(self.unseen) < MAX_UNSEEN else '...'!r}"] += n
+                self.unlike[f"{name} = {word if len(self.unlike) < MAX_UNSEEN else '...'!r}"] += n
         whole = codes.select(pl.all().cast(pl.Int64()).fill_null(-1))
         return [column.to_numpy() for column in whole]
 
@@ -339,8 +336,7 @@ def matrix_of(
 
     if not numbers:
         return np.empty((table.height, 0))
-    kinds = table.schema
-    for column in [table[name] for name in numbers if kinds[name] not in PLAIN]:
+    for column in [c for c in table[list(numbers)] if c.dtype not in PLAIN]:
         values, stray = as_numbers(column, decimal)
         table = table.with_columns(values)
         for row in stray.arg_true():

@@ -58,31 +58,23 @@ class LabelColumns:
         """The label columns, each once."""
         return [*filter(None, (self.label, self.lower, self.upper)), *dict.fromkeys(self.ratings)]
 
-    def texts(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The cells as text; the ratings of a row, without gaps, are one label."""
-        import polars as pl
-
-        labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
-        if not self.ratings:
-            return labels
-        several = labels.width > 1
-        rows: Any = labels.iter_rows() if several else map(split_ratings, labels.to_series())
-        votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
-        cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
-        return pl.DataFrame({", ".join(labels.columns): cells})
-
-    def decimal_texts(
+    def texts(
         self, table: pl.DataFrame, decimal: str, path: str, edges: Any = None
     ) -> pl.DataFrame:
-        """The cells as `texts`, with decimal points; lists that are no ratings are refused.
+        """The cells as text with decimal points; the ratings of a row, without gaps, are one label.
 
-        So are points that may separate thousands of amounts, which have ``edges`` once known.
+        Lists that are no ratings are refused, and so are points that may separate thousands of
+        amounts, which have ``edges`` once known.
         """
         import polars as pl
 
-        labels = self.texts(table)
+        labels = table.select(pl.col(self.names()).cast(pl.String()).fill_null(""))
         if self.ratings:
-            return labels
+            several = labels.width > 1
+            rows: Any = labels.iter_rows() if several else map(split_ratings, labels.to_series())
+            votes = ([vote for vote in map(str.strip, row) if vote not in OPEN] for row in rows)
+            cells = pl.Series(list(map(BETWEEN_RATINGS.join, votes)), dtype=pl.String())
+            return pl.DataFrame({", ".join(labels.columns): cells})
         for column in labels:
             lists = column.filter(column.str.contains(LIST))
             if 2 * len(lists) > len(column):
@@ -106,15 +98,13 @@ class LabelColumns:
         return labels
 
     def count_words(self, frame: pl.DataFrame) -> Counter[str]:
-        """How often each label occurs in `decimal_texts`, as it is written, without missing ones.
+        """How often each label occurs in `texts`, as it is written, without missing ones.
 
         The two ends of a bracket are counted as the labels "at least" and "under" that amount.
         """
-        forms: dict[str | None, str] = {}
-        if self.brackets:
-            forms = {self.lower: "at least {}", self.upper: "under {}"}
-            if frame.width > 1:  # two equal ends are a single amount, and no edges
-                frame = frame.filter(frame.to_series(0) != frame.to_series(1))
+        forms = {self.lower: "at least {}", self.upper: "under {}"} if self.brackets else {}
+        if forms and frame.width > 1:  # two equal ends are a single amount, and no edges
+            frame = frame.filter(frame.to_series(0) != frame.to_series(1))
         words: Counter[str] = Counter()
         for column in frame:
             for word, count in column.value_counts().iter_rows():
@@ -153,14 +143,11 @@ class LabelColumns:
             if len(known) > MAX_KNOWN:
                 known.clear()
             new = labels.is_first_distinct() & ~labels.is_in([*known])
-            distinct = self.decimal_texts(table.filter(new), decimal, path, reader.edges)
+            distinct = self.texts(table.filter(new), decimal, path, reader.edges)
             for label, texts in zip(
                 labels.filter(new), distinct.iter_rows(named=True), strict=True
             ):
-                try:
-                    known[label] = self._read_cells(reader, texts), ""
-                except ValueError as error:
-                    known[label] = (NO_LABEL, NO_LABEL), str(error)
+                known[label] = self._read_cells(reader, texts)
             codes = labels.cast(pl.Enum([*known]))
         places = codes.to_physical().to_numpy()
         ranks = np.array([ranks for ranks, _ in known.values()], dtype=np.int64).reshape(-1, 2)
@@ -170,8 +157,8 @@ class LabelColumns:
         return lower, upper, {row: wrong[places[row]] for row in bad}
 
     def _read_cells(self, reader: LabelReader, cells: dict[str, str]) -> Any:
-        """Lower and upper rank of a label, which is one cell, or one for each end."""
-        lower, upper = 1, len(reader.classes)
+        """Ranks of a label, which is one cell, or one for each end; and what is wrong with it."""
+        no_label, lower, upper = (NO_LABEL, NO_LABEL), 1, len(reader.classes)
         texts = {name: number_as_text(cell) for name, cell in cells.items()}
         for name, text in texts.items():
             try:
@@ -180,19 +167,18 @@ class LabelColumns:
                 elif name == self.upper:
                     upper = reader.end(text, upper)
                 else:
-                    return reader.interval(text)
+                    return reader.interval(text), ""
             except ValueError as error:
                 if text not in OPEN:
-                    what = f"column {name!r} holds {brief(cells[name])}"
-                    raise ValueError(f"{what}: {error}") from None
+                    return no_label, f"column {name!r} holds {brief(cells[name])}: {error}"
         if all(text in OPEN for text in texts.values()):
-            return NO_LABEL, NO_LABEL
+            return no_label, ""
         if len(texts) > 1 and len({*texts.values()}) == 1:  # a single amount at an edge
             upper = lower
         if lower > upper:
             low, high = (repr(reader.classes[rank - 1].item()) for rank in (lower, upper))
-            raise ValueError(
+            return no_label, (
                 f"{self.lower} {low} is above {self.upper} {high}; swap the two columns, or take "
                 "the lower and the higher of each row if they are the labels of two people"
             )
-        return lower, upper
+        return (lower, upper), ""

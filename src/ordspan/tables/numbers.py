@@ -16,9 +16,9 @@ EMPTY = (
 )
 """Cells that stand for a missing number."""
 NUMBER = r"^[-+]?[0-9]*[.,]?[0-9]+(?:[eE][-+]?[0-9]+)?$"
-ENOUGH_CELLS, MIXED = 2000, 0.05
-GROUPED = r"^[-+]?[0-9]{1,3}[.,][0-9]{3}$"
-"""A number with a decimal sign, or with a sign between thousands: ambiguous."""
+ENOUGH_CELLS = 2000
+SHORT, GROUPED = "^[0-9]{1,3}$", r"^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+"""A number below 1000, and one with a decimal sign, or with a sign between thousands."""
 GAPS = r" '’\x{a0}\x{202f}\x{2009}"
 CURRENCY = (
     r"(?:US\$|\p{Sc}|\x{fffd}|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF"
@@ -85,39 +85,32 @@ def without_codes(table: pl.DataFrame, na: Sequence[str]) -> pl.DataFrame:
 
 def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
     """The decimal sign of a file: the one that no cell of its numeric columns contradicts."""
-    cell, number, signed = pl.col("value"), pl.col("number"), pl.col("signed")
+    cell = pl.col("value")
+    is_number, has_comma = cell.str.contains(NUMBER), cell.str.contains(",", literal=True)
     some = table.select(pl.col(TEXT)).gather_every(max(1, table.height // ENOUGH_CELLS))
-    columns = (
+    numbers = (
         some.unpivot()
         .with_columns(cell.cast(TEXT).str.strip_chars())
         .filter(~cell.is_in(EMPTY))
-        .with_columns(number=cell.str.contains(NUMBER), signed=cell.str.contains("[.,]"))
-        .group_by("variable", maintain_order=True)
-        .agg(
-            share=number.mean(),
-            n_short=(number & ~signed & (cell.str.len_bytes() <= 3)).sum(),
-            cells=cell.filter(number & signed),
-        )
-        .filter(pl.col("share") >= 0.5, pl.col("cells").list.len() > 0)
+        .filter(is_number, is_number.mean().over("variable") >= 0.5)
     )
-    every = columns.explode("cells")
-    cells, comma_in = every["cells"], every["cells"].str.contains(",", literal=True)
-    commas, points = every.filter(comma_in), every.filter(~comma_in)
+    signed = numbers.filter(cell.str.contains("[.,]"))
+    commas, points = signed.filter(has_comma), signed.filter(~has_comma)
     point, comma = hint("decimal='.'", "--decimal ."), hint("decimal=','", "--decimal ,")
     if len(commas) and len(points):
-        found = (f"{some['cells'][0]!r} in {some['variable'][0]!r}" for some in (commas, points))
+        found = (f"{some['value'][0]!r} in {some['variable'][0]!r}" for some in (commas, points))
         raise FileError(
             f"{path}: holds numbers with two decimal signs, such as {' and '.join(found)}; give "
             f"{point} or {comma}: rows with the other sign are then bad rows"
         )
-    sign = "," if len(commas) else "."
-    if sign == "." and delimiter != ";":
-        often = pl.col("n_short") > MIXED * pl.col("cells").list.len()
-        columns = columns.filter(often)  # such as 1.050 beside 999
-    if columns.height and cells.str.contains(GROUPED).all():
-        odd = columns["cells"][0][0]
+    sign, unsure = "," if len(commas) else ".", signed
+    if sign == "." and delimiter != ";":  # such as 1.050 beside 999
+        short = numbers.filter(cell.str.contains(SHORT))
+        unsure = signed.join(short, on="variable", how="semi", maintain_order="left")
+    if len(unsure) and signed["value"].str.contains(GROUPED).all():
+        column, odd = unsure.row(0)
         raise FileError(
-            f"{path}: column {columns['variable'][0]!r} holds numbers such as {odd!r}, which may "
+            f"{path}: column {column!r} holds numbers such as {odd!r}, which may "
             f"mean {odd.replace(',', '.')} or {odd.replace(sign, '')}; for the first give "
             f"{point if sign == '.' else comma}, for the second remove the sign from the file"
         )
@@ -125,9 +118,8 @@ def find_decimal(path: str, table: pl.DataFrame, delimiter: str = ",") -> str:
 
 
 def why_formatted(cells: pl.Series) -> str:
-    """Why cells such as $1,234 or 12 % are no numbers, if most are of that kind."""
-    cells = cells.filter(~is_empty(cells))
+    """Why cells that are not empty are no numbers, if most are such as $1,234 or 12 %."""
     formatted = cells.filter(cells.str.contains(FORMATTED))
-    if not len(cells) or 2 * len(formatted) < len(cells):
+    if 2 * len(formatted) < len(cells):
         return ""
     return f"numbers written as text, such as {max(formatted, key=len)!r} (write plain ones)"

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from ordspan.labels.forms import OPEN
 from ordspan.labels.grades import ALL_GRADES, MAX_LABELS, check_grades
 from ordspan.labels.text import LabelReader
 from ordspan.tables.encoder import DEFAULT_HASH_BITS, LARGEST, Encoder, Recipe, frequent_terms
-from ordspan.tables.files import FileOptions, check_columns, is_svmlight
+from ordspan.tables.files import FileOptions, check_columns
 from ordspan.tables.formats import Table
 from ordspan.tables.label_columns import NO_LABEL, LabelColumns
 from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatted, without_codes
@@ -38,10 +39,12 @@ NEAR = 2.0  # the usual step from a row's number to the next, at most: some rows
 NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
 PARTLY, AS_REQUESTED = "not in every file", "as requested"
 HAS_DATES, NEITHER = "dates", "neither numbers nor text: flatten nested values"
-DATES = [
-    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y"),
-    *("%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%m-%Y", "%Y-%m"),
-]
+DATE = (
+    r"^([0-9]{4}[-/.][0-9]{1,2}([-/.][0-9]{1,2})?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
+    r"|[0-9]{1,2}\.?[ -]\p{L}{3,9}\.?[ -][0-9]{2,4}|\p{L}{3,9}\.? [0-9]{1,2}, [0-9]{4})"
+    r"([T ][0-9]{1,2}:[0-9]{2}.*)?$"
+)
+"""Such as 2020-01-31, 2020-01, 31.1.20, 3 May 2020 or May 3, 2020, perhaps with a time."""
 ID_NAME = re.compile(
     r"(?i:^(id|index|nr|no|lfd|case|respondent|row.?(names?|id)?|unnamed.*|column \d+"
     r"|__index_level_\d+__)$|([_ .-](id|nr|no|number)|nummer)\.?$)|[a-z]I[dD]$"
@@ -50,8 +53,8 @@ ID_NAME = re.compile(
 ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "added by ordspan annotate beside the answer"
-CHUNK, ALIKE = 10, 0.05
-"""Rows of a chunk are neighbours, and alike if they correlate by more than ALIKE."""
+DISTANCE, ALIKE = 5, 0.05
+"""Rows at this distance are neighbours, and alike if they correlate by more than ALIKE."""
 CHANCE = 5.0  # standard deviations of the correlation in random order
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
@@ -102,18 +105,19 @@ class Profile:
             self.no_answers.update(gone)
             if names and table.height and {*names} <= {*table.columns}:
                 is_open = pl.all_horizontal(pl.all().str.strip_chars().is_in(OPEN))
-                table = table.filter(~columns.texts(table).select(is_open).to_series())
-                if table.is_empty() and len(files) == 1:
-                    raise FileError(f"{file.path}: no row has a label in {' and '.join(names)}")
+                labels = columns.texts(table, file.decimal, file.path)
+                table = table.filter(~labels.select(is_open).to_series())
             self.samples.append((file, table))
             self.whole &= whole
             self.n_read += cells.height
         self.n_rows = sum(table.height for _, table in self.samples)
         if not self.n_rows:
             fault = next((file.fault for file in files if file.fault), "")
+            if self.n_read:
+                fault = f"{self.path}: no row has a label in {' and '.join(names)}"
             raise FileError(fault or f"{self.path}: there is a header but no rows")
         self.problems: list[str] = []  # all are told at once
-        self._numbers: dict[str, tuple[pl.Series, int]] = {}
+        self.numbers = cache(self._read_numbers)
 
     def refuse_problems(self) -> None:
         """Raise if there are problems, with all of them."""
@@ -132,13 +136,11 @@ class Profile:
         cells = self.cells(name)
         return cells.filter(~is_empty(cells))
 
-    def numbers(self, name: str) -> tuple[pl.Series, int]:
+    def _read_numbers(self, name: str) -> tuple[pl.Series, int]:
         """A column of all files as numbers, null where there is none; how many cells are words."""
-        if name not in self._numbers:
-            parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
-            values, stray = zip(*parts, strict=True)
-            self._numbers[name] = pl.concat(values), int(pl.concat(stray).sum())
-        return self._numbers[name]
+        parts = [as_numbers(t[name], f.decimal) for f, t in self.samples if t.height]
+        values, stray = zip(*parts, strict=True)
+        return pl.concat(values), int(pl.concat(stray).sum())
 
     def n_missing(self, name: str) -> int:
         """Number of missing cells in a column of numbers."""
@@ -161,19 +163,18 @@ class Profile:
         values, n_stray = self.numbers(name)
         n_numbers = values.count()
         if n_stray > n_numbers:  # a stray word among numbers is reported, and stays a number
-            cells = self.words(name)
+            cells = self.words(name)[:SOME_CELLS]
             if are_sentences(cells):
                 return SENTENCES
-            return HAS_DATES if _are_dates(cells) else why_formatted(cells) or WORDS
+            n_odd = int(cells.str.contains(DATE).not_().sum())
+            return HAS_DATES if n_odd <= ODD_SHARE * len(cells) else why_formatted(cells) or WORDS
         if n_stray and is_boolean(self.cells(name)).any():
             return WORDS  # booleans among other words
-        if not n_numbers or not all(file.typed for file in self.files):
+        if not n_numbers or (values % 1 != 0).any() or not all(file.typed for file in self.files):
             return NUMBER
-        # typed as text: codes such as 01234 stay words, measures such as 1.5 do not
-        cells = self.cells(name)
-        n_odd = int(cells.str.contains(r"^[-+]?[0-9]+$").not_().sum())
-        codes = cells.str.contains(r"^[-+]?0[0-9]").any() or cells.n_unique() <= MAX_WORDS
-        return NUMBER if n_odd >= ODD_SHARE * n_numbers or not codes else WORDS
+        # typed as text: few whole numbers, or codes such as 01234, stay words
+        few = values.n_unique() <= MAX_WORDS
+        return WORDS if few or self.cells(name).str.contains(r"^[-+]?0[0-9]").any() else NUMBER
 
     def why_useless(self, name: str, kind: str) -> str:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
@@ -185,18 +186,16 @@ class Profile:
         values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
             return "no values"
-        whole = not is_number or (values % 1 == 0).all()
-        if len(values) < max(MOST * self.n_rows, ENOUGH_ROWS) or not whole:
+        if len(values) < ENOUGH_ROWS or (is_number and (values % 1 != 0).any()):
+            return ""
+        share = values.n_unique() / self.n_rows
+        if share < (1 if self.is_pipe else MOST):  # few rows of a pipe are known
             return ""
         if is_number and _is_count(values, NEAR * self.n_read / self.n_rows):
             return "numbers the rows"
-        n_different = values.n_unique()
-        # few rows of a pipe are known
-        enough = self.n_rows if self.is_pipe else MOST * self.n_rows
-        if n_different < enough or (is_number and not ID_NAME.search(name)):
-            return ""
-        every = "every" if n_different == self.n_rows else "nearly every"
-        return f"{every} value is different, like an id"
+        every = "every" if share == 1 else "nearly every"
+        is_id = not is_number or ID_NAME.search(name)
+        return f"{every} value is different, like an id" if is_id else ""
 
     def find_words(self) -> Counter[str]:
         """The values of the label columns, and how often each occurs.
@@ -204,7 +203,7 @@ class Profile:
         The files are read for it, unless the samples are all rows, or are to be cut into parts.
         """
         columns, words = self.columns, Counter[str]()
-        labels = pl.concat([columns.decimal_texts(t, f.decimal, f.path) for f, t in self.samples])
+        labels = pl.concat([columns.texts(t, f.decimal, f.path) for f, t in self.samples])
         columns.refuse_amounts(labels, self.path)
         if self.whole or columns.parts:  # a sample is enough for equal parts
             words = columns.count_words(labels)
@@ -218,7 +217,7 @@ class Profile:
                 for block in file.blocks(dict.fromkeys(columns.names(), pl.String()), BEGINNING):
                     good = block.only(np.delete(np.arange(len(block)), list(block.faults)))
                     table = without_codes(good.table, file.na)
-                    labels = columns.decimal_texts(table, file.decimal, file.path)
+                    labels = columns.texts(table, file.decimal, file.path)
                     words.update(columns.count_words(labels))
                     check_grades(len(words), f"{file.path}: the label has", MAX_LABELS)
         return words
@@ -247,17 +246,19 @@ class Profile:
 
     def notes(self, recipe: Recipe, left_out: Mapping[str, str]) -> list[str]:
         """What may surprise the user."""
-        unasked = {name: why for name, why in left_out.items() if why != AS_REQUESTED}
+        reasons: dict[str, list[str]] = {}
+        for name, why in left_out.items():
+            if why != AS_REQUESTED:
+                reasons.setdefault(why, []).append(repr(name))
         texts = [t[n] for n in recipe.numbers for _, t in self.samples if t[n].dtype == pl.String]
-        coded = [column.name for column in texts if column.str.contains(r"^\s*0[0-9]+\s*$").any()]
-        zeros = list(dict.fromkeys(coded))  # once for all files
+        zeros = sorted({c.name for c in texts if c.str.contains(r"^\s*0[0-9]+\s*$").any()})
         gone = [f"{name} ({count:,})" for name, count in self.no_answers.items() if count]
         if (na := self.files[0].na) and not gone:
             gone = [f"no cell holds {' or '.join(map(repr, sorted(na)))}"]
         marked = [f"{n} ({self.n_missing(n) / self.n_rows:.1%})" for n in recipe.missing_indicators]
         told: dict[str, Sequence[str]] = {
             "read as numbers, with leading zeros: {}; if these are codes, give {text}": zeros,
-            "left out {}": [describe_left_out(unasked)] if unasked else [],
+            "left out {}": [f"{first_few(some)} ({why})" for why, some in reasons.items()],
             "codes for no answer: {}": gone,
             "missing numbers are filled with the column's mean and marked: {}": marked,
             "text, one feature per value: {}": [f"{n} ({len(words)})" for n, words in recipe.words],
@@ -359,22 +360,8 @@ def are_sentences(cells: pl.Series) -> bool:
     >>> are_sentences(pl.Series(["Ada Lovelace", "Alan M. Turing"]))
     False
     """
-    some = cells[:SOME_CELLS]
-    several = int(some.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * max(1, len(some))
+    several = int(cells.str.count_matches(WORD).sum()) >= ENOUGH_WORDS * len(cells)
     return several and cells.n_unique() > min(MAX_WORDS, len(cells) / 2)
-
-
-def _are_dates(words: pl.Series) -> bool:
-    """Whether most of the first values are dates, perhaps in several formats or with a time.
-
-    >>> _are_dates(pl.Series(["3 May 1999", "04.06.01"])), _are_dates(pl.Series(["May", "10-12"]))
-    (True, False)
-    """
-    some = words[:100]
-    dates = some.str.replace(r"[T ]\d{1,2}:\d{2}.*$", "")
-    parsed = pl.DataFrame([dates.str.to_date(form, strict=False).alias(form) for form in DATES])
-    found = len(dates) - parsed.max_horizontal().null_count()
-    return bool(len(some)) and found >= 0.9 * len(some)
 
 
 def scale_of(column: pl.Series) -> NDArray[np.float64]:
@@ -408,18 +395,6 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
     return []
 
 
-def describe_left_out(left_out: Mapping[str, str]) -> str:
-    """Columns that are not learned from, by reason, in one sentence.
-
-    >>> describe_left_out({"id": "numbers the rows", "a": "no values"})
-    "'id' (numbers the rows); 'a' (no values)"
-    """
-    names: dict[str, list[str]] = {}
-    for name, why in left_out.items():
-        names.setdefault(why, []).append(repr(name))
-    return "; ".join(f"{first_few(some)} ({why})" for why, some in names.items())
-
-
 def first_few(words: Sequence[str], most: int = 8) -> str:
     """The first items of a long list.
 
@@ -433,19 +408,15 @@ def first_few(words: Sequence[str], most: int = 8) -> str:
 def find_sort_key(table: pl.DataFrame) -> str:
     """The first column in which neighbouring rows are alike; empty if the rows are shuffled.
 
-    >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": range(150), "c": [0] * 150}))
-    'b'
+    >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": [0] * 150, "c": range(150)}))
+    'c'
     """
-    rows, every = table[: table.height // CHUNK * CHUNK], pl.all()
-    ranks = rows.select(every.rank("dense").cast(pl.Float64()))
-    deviations = ranks.select((every - every.mean()) / every.std())
-    # over the pairs of values in a chunk: 0 in random order, 1 if all rows of a chunk are equal
-    chunks = deviations.fill_nan(None).to_numpy().reshape(-1, CHUNK, table.width)
-    n = (~np.isnan(chunks)).sum(axis=1)
-    products = np.square(np.nansum(chunks, axis=1)) - np.nansum(np.square(chunks), axis=1)
-    n_pairs = np.maximum(1, (n * (n - 1)).sum(axis=0) / 2)
-    alike = products.sum(axis=0) / 2 / n_pairs > np.maximum(ALIKE, CHANCE / np.sqrt(n_pairs))
-    return next((name for name, found in zip(table.columns, alike, strict=True) if found), "")
+    ranks = table.select(pl.all().rank("dense").cast(pl.Float64()))
+    values, neighbours = pl.all(), pl.all().shift(DISTANCE)
+    correlation = pl.corr(values, neighbours).fill_nan(0.0)
+    n_pairs = (values + neighbours).count()
+    is_alike = (correlation > ALIKE) & (correlation * n_pairs.sqrt() > CHANCE)
+    return next((column.name for column in ranks.select(is_alike) if column.any()), "")
 
 
 def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
@@ -458,10 +429,8 @@ def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
     return by_chance < 1 and (n_alike / n_rows - by_chance) / (1 - by_chance) > RUN_SHARE
 
 
-def check_index_base(files: Sequence[str], recipe: Recipe, options: FileOptions) -> None:
+def check_index_base(files: Sequence[str], recipe: Recipe) -> None:
     """Refuse svmlight files whose first index differs from that in training."""
-    if not (recipe.n_sparse and is_svmlight(files[0], options)):
-        return
     extent, here = find_extent(files), int(recipe.zero_based)
     from_one = extent.smallest > 0 and extent.largest == recipe.n_sparse
     if from_one if recipe.zero_based else extent.smallest == 0:
@@ -507,6 +476,6 @@ def profile_sparse(files: Sequence[Any], recipe: Recipe) -> tuple[Encoder, str]:
     good = np.isfinite(labels)
     X, labels = X[good].tocsc(), labels[good]
     common = np.argsort(-np.diff(X.indptr), kind="stable")[: MAX_CELLS // max(1, labels.size)]
-    names, columns = recipe.feature_names(), X[:, common].toarray().T
-    rows = {names[j]: column for j, column in zip(common.tolist(), columns, strict=True)}
+    names = map(recipe.name_of, common.tolist())
+    rows = dict(zip(names, X[:, common].toarray().T, strict=True))
     return encoder, find_sort_key(pl.DataFrame({"their labels": labels} | rows))

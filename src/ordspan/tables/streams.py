@@ -60,7 +60,7 @@ class Stream:
         return self._reader.bad.count
 
     def __iter__(self) -> Iterator[Batch]:
-        self.encoder.unseen.clear()
+        self.encoder.unlike.clear()
         for batch in self._reader.batches(size=BATCH_ROWS):
             learn = self._reader.learns_scale  # standard input, which has no second pass
             yield replace(batch, X=self.encoder.features(batch.X, batch.table, learn=learn))
