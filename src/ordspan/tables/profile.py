@@ -53,8 +53,8 @@ ID_NAME = re.compile(
 ANNOTATED = ["item", "lower", "upper", "annotator", "seconds", "asked_by"]
 """The first columns of a file that ``ordspan annotate`` wrote, of which only the label counts."""
 FROM_ANNOTATE = "added by ordspan annotate beside the answer"
-DISTANCE, ALIKE = 5, 0.05
-"""Rows at this distance are neighbours, and alike if they correlate by more than ALIKE."""
+CHUNK, ALIKE = 10, 0.05
+"""Rows of a chunk are neighbours, and alike if they correlate by more than ALIKE."""
 CHANCE = 5.0  # standard deviations of the correlation in random order
 N_CODES = 3  # codes for no answer beside each other, such as 97, 98 and 99
 RUN_SHARE = 0.2  # values come in runs if neighbours agree by this much more than by chance
@@ -408,15 +408,19 @@ def first_few(words: Sequence[str], most: int = 8) -> str:
 def find_sort_key(table: pl.DataFrame) -> str:
     """The first column in which neighbouring rows are alike; empty if the rows are shuffled.
 
-    >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": [0] * 150, "c": range(150)}))
-    'c'
+    >>> find_sort_key(pl.DataFrame({"a": [1, 3, 2] * 50, "b": range(150), "c": [0] * 150}))
+    'b'
     """
-    ranks = table.select(pl.all().rank("dense").cast(pl.Float64()))
-    values, neighbours = pl.all(), pl.all().shift(DISTANCE)
-    correlation = pl.corr(values, neighbours).fill_nan(0.0)
-    n_pairs = (values + neighbours).count()
-    is_alike = (correlation > ALIKE) & (correlation * n_pairs.sqrt() > CHANCE)
-    return next((column.name for column in ranks.select(is_alike) if column.any()), "")
+    rows, every = table[: table.height // CHUNK * CHUNK], pl.all()
+    ranks = rows.select(every.rank("dense").cast(pl.Float64()))
+    deviations = ranks.select((every - every.mean()) / every.std())
+    # over the pairs of values in a chunk: 0 in random order, 1 if all rows of a chunk are equal
+    chunks = deviations.fill_nan(None).to_numpy().reshape(-1, CHUNK, table.width)
+    n = (~np.isnan(chunks)).sum(axis=1)
+    products = np.square(np.nansum(chunks, axis=1)) - np.nansum(np.square(chunks), axis=1)
+    n_pairs = np.maximum(1, (n * (n - 1)).sum(axis=0) / 2)
+    alike = products.sum(axis=0) / 2 / n_pairs > np.maximum(ALIKE, CHANCE / np.sqrt(n_pairs))
+    return next((name for name, found in zip(table.columns, alike, strict=True) if found), "")
 
 
 def are_runs(counts: NDArray[np.int64], n_alike: int) -> bool:
