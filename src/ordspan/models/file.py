@@ -58,7 +58,7 @@ class ModelFileError(ValueError):
     ...     ordspan.load(path)
     ... except ordspan.ModelFileError as error:
     ...     print(error)
-    /.../model.ordspan ...
+    /.../model.ordspan: not an ordspan model file...
     """
 
 

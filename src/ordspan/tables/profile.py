@@ -39,9 +39,10 @@ NEAR = 2.0  # the usual step from a row's number to the next, at most: some rows
 NUMBER, WORDS, SENTENCES = "number", "words", "sentences"
 PARTLY, AS_REQUESTED = "not in every file", "as requested"
 HAS_DATES, NEITHER = "dates", "neither numbers nor text: flatten nested values"
+DAY, MONTH, YEAR = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "([0-9]{2}|[0-9]{4})"
 DATE = (
-    r"^([0-9]{4}[-/.][0-9]{1,2}([-/.][0-9]{1,2})?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
-    r"|[0-9]{1,2}\.?[ -]\p{L}{3,9}\.?[ -][0-9]{2,4}|\p{L}{3,9}\.? [0-9]{1,2}, [0-9]{4})"
+    rf"^([0-9]{{4}}[-/.]{MONTH}([-/.]{DAY})?|{DAY}[-/.]{DAY}[-/.]{YEAR}"
+    rf"|{DAY}\.?[ -]\p{{L}}{{3,9}}\.?[ -]{YEAR}|\p{{L}}{{3,9}}\.? {DAY}, [0-9]{{4}})"
     r"([T ][0-9]{1,2}:[0-9]{2}.*)?$"
 )
 """Such as 2020-01-31, 2020-01, 31.1.20, 3 May 2020 or May 3, 2020, perhaps with a time."""
