@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -164,6 +164,16 @@ def in_words(value: Any, scale: float = 1.0) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return "" if value is None else str(value)
+
+
+def first_few(words: Sequence[str], most: int = 8) -> str:
+    """The first items of a long list.
+
+    >>> first_few(["a", "b", "c"], 2)
+    'a, b, and 1 more'
+    """
+    more = f", and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def plural(count: int, noun: str) -> str:

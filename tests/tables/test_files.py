@@ -25,6 +25,7 @@ ENDLESS = gzip.compress(b"a" * 68_000_000, 1)
         ("cut.csv.zst", ZST[: len(ZST) // 2], "damaged or truncated"),
         ("empty.txt", b"\n# nothing\n", "no line has a feature, index:value"),
         ("empty.jsonl", b"\n", "the file is empty"),
+        ("array.jsonl", b'[\n{"a": 1}\n]\n', "holds a JSON array; give one object per line"),
         ("twice.csv", b"a,grade,grade\n1,2,3\n", r"no column 'grade'.*grade \(1\)"),
         ("thrice.csv", b"a,a,a (1),grade\n1,2,3,1\n", r"more than one column is named 'a \(1\)'"),
         ("date.csv", b"d,grade\n2020-01-01,1\n", "no column is left to learn from .d: dates"),

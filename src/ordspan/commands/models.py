@@ -15,11 +15,11 @@ from ordspan.learners import Calibration
 from ordspan.models.file import ENDING, Header, from_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import check_columns, expand, identity, is_svmlight, is_utf8
-from ordspan.tables.profile import check_index_base, first_few
+from ordspan.tables.profile import check_index_base
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import GROUP, LABEL, BadRows, FileError
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint
+from ordspan.wording import first_few, hint
 
 RETRAIN = "train a model that includes it"
 RESUME = hint("resume=True", "--resume")

@@ -28,11 +28,11 @@ from ordspan.models.atomic import report_full_disk, sole_writer, write_atomicall
 from ordspan.models.file import ENDING, Checkpoint, ModelFileError, to_bytes
 from ordspan.models.table import TableModel
 from ordspan.tables.files import expand, identity, sizes_of
-from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs, first_few
+from ordspan.tables.profile import WHOLE_BYTES, ColumnChoice, are_runs
 from ordspan.tables.reading import ROWS_AT_ONCE, RowReader, Staging
 from ordspan.tables.rows import BEGINNING, BadRows, Count, Cursor, FileError, check_memory
 from ordspan.tables.text import STDIN
-from ordspan.wording import hint, plural
+from ordspan.wording import first_few, hint, plural
 
 ROWS = ".rows"
 """Ending of the folder with the rows of a training that reads them more than once."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
@@ -23,7 +24,6 @@ from ordspan.distributed.training import Progress, prepare, train
 from ordspan.estimators import OrdinalPA
 from ordspan.metrics.ranks import count_labels
 from ordspan.models.file import Rounds
-from ordspan.tables.encoder import stack_rows
 from ordspan.tables.reading import RowReader
 from ordspan.tables.rows import N_EXAMPLES, BadRows, FileError
 
@@ -56,7 +56,8 @@ def read_block(reader: RowReader, path: str) -> tuple[Any, Any]:
     for batch in file.batches():
         X.append(file.encoder.features(batch.X, batch.table))
         ends.append(np.column_stack([batch.lower, batch.upper]))
-    return stack_rows(X[1:] or X), classes[np.concatenate(ends) - 1]
+    rows = np.concatenate(X) if file.recipe.dense else scipy.sparse.vstack(X, format="csr")
+    return rows, classes[np.concatenate(ends) - 1]
 
 
 @contextmanager

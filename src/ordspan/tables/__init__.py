@@ -1,12 +1,12 @@
-"""The formats of files, and the endings of their names, without an import."""
+"""The formats of files, each with its reader in `formats` and the endings of names."""
 
 FORMATS = {
-    "csv": (".csv", ".tsv"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "xlsx": (".xlsx",),
-    "sav": (".sav", ".zsav"),
-    "dta": (".dta",),
-    "svmlight": (".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
+    "csv": ("CsvTable", ".csv", ".tsv"),
+    "jsonl": ("JsonTable", ".jsonl", ".ndjson"),
+    "parquet": ("ParquetTable", ".parquet", ".pq"),
+    "arrow": ("ArrowTable", ".arrow", ".feather", ".ipc"),
+    "xlsx": ("ExcelTable", ".xlsx"),
+    "sav": ("SurveyTable", ".sav", ".zsav"),
+    "dta": ("SurveyTable", ".dta"),
+    "svmlight": ("SvmlightTable", ".txt", ".svm", ".svmlight", ".libsvm", ".letor"),
 }

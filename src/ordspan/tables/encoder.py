@@ -388,12 +388,6 @@ def hash_words(column: pl.Series) -> NDArray[np.uint64]:
     return _hashes(f"{column.name}={word}" for word in words)[codes]
 
 
-def stack_rows(parts: list[Any]) -> Any:
-    """Dense or CSR parts stacked vertically."""
-    is_sparse = hasattr(parts[0], "indptr")
-    return scipy.sparse.vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
-
-
 def sentence_rows(column: pl.Series, bits: int, n_features: int) -> Any:
     """Words and pairs of words of every cell, hashed into the last ``2 ** bits`` features."""
     with np.errstate(over="ignore"):  # as plain Python, hashes would warn

@@ -23,7 +23,7 @@ SAMPLE_BYTES, N_SAMPLES = 1 << 12, 32
 LONGEST_HEADER = 1 << 16
 HEADER_ROW = hint("header_row=", "--header-row N")
 UNSURE = (".txt", ".xlsx")  # endings that people give to CSV files too
-FORMAT_OF = {ending: name for name, endings in FORMATS.items() for ending in endings}
+FORMAT_OF = {ending: name for name, (_, *endings) in FORMATS.items() for ending in endings}
 
 
 @dataclass(frozen=True)
@@ -179,15 +179,14 @@ def open_file(path: str, options: FileOptions, pipe: Any = None) -> Any:
     pipe = (pipe or sys.stdin.buffer) if path == STDIN else None
     if pipe is not None and options.format is None:  # a peek leaves the bytes for the reader
         first = pipe.peek(1).removeprefix(codecs.BOM_UTF8).lstrip()[:2]
-        if first in (b"[{", b"[\n"):
-            raise FileError("standard input is a JSON array; give one object per line instead")
-        options = replace(options, format="jsonl" if first[:1] == b"{" else "csv")
+        is_json = first[:1] == b"{" or first in (b"[{", b"[\n")
+        options = replace(options, format="jsonl" if is_json else "csv")
     name = format_of(path, options)
     if pipe is not None and name not in ("csv", "jsonl"):
         raise FileError(f"standard input takes csv or jsonl, not {name}; give a file")
-    from ordspan.tables.formats import READERS
+    from ordspan.tables import formats
 
-    return READERS[name](path, options, pipe)
+    return getattr(formats, FORMATS[name][0])(path, options, pipe)
 
 
 def check_columns(path: str, there: Iterable[str], wanted: Iterable[str], why: str = "") -> None:

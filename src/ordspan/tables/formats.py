@@ -317,6 +317,8 @@ class JsonTable(TextTable):
         head = texts.first_lines(self._text().first_lines(INFER_ROWS), SAMPLE_BYTES)
         if not head.strip():
             raise FileError(f"{self.path}: the file is empty")
+        if head.lstrip().startswith(b"["):
+            raise FileError(f"{self.path}: holds a JSON array; give one object per line instead")
         return self._read_text(head, None)[1].columns
 
     def _read(self, content: bytes, types: Types) -> Parsed:
@@ -511,8 +513,7 @@ class ParquetTable(Table):
             for group in groups:
                 pieces = self._batches(names, [group], span)
                 for piece in pieces if whole or len(groups) == 1 else islice(pieces, 1):
-                    if not self.orders:
-                        self.orders = {n: piece.column(n).dictionary.to_pylist() for n in ordered}
+                    self.orders = {n: piece.column(n).dictionary.to_pylist() for n in ordered}
                     part = first if len(groups) > 1 else -(-piece.num_rows * first // self.n_rows)
                     some = self._frame(piece.slice(0, part))
                     kept.append(some[np.arange(some.height)])  # copied, not all rows kept alive
@@ -592,15 +593,3 @@ def batch_rows(n_columns: int) -> int:
     (65536, 7710, 256)
     """
     return min(MAX_ROWS, max(MIN_ROWS, BATCH_BYTES // (8 * max(1, n_columns))))
-
-
-READERS = {
-    "csv": CsvTable,
-    "jsonl": JsonTable,
-    "svmlight": SvmlightTable,
-    "parquet": ParquetTable,
-    "arrow": ArrowTable,
-    "xlsx": ExcelTable,
-    "sav": SurveyTable,
-    "dta": SurveyTable,
-}

@@ -25,7 +25,7 @@ from ordspan.tables.numbers import as_numbers, is_boolean, is_empty, why_formatt
 from ordspan.tables.rows import BEGINNING, FEATURE_BYTES, FileError, check_memory
 from ordspan.tables.svmlight import find_extent
 from ordspan.tables.text import STDIN
-from ordspan.wording import closest, columns_hint, hint, join_hints, plural
+from ordspan.wording import closest, columns_hint, first_few, hint, join_hints, plural
 
 WHOLE_BYTES, SAMPLE_BYTES = 1 << 25, 1 << 23
 """Files up to the first size are read completely; of larger ones a sample of the second size."""
@@ -394,16 +394,6 @@ def _note_on_nines(name: str, values: NDArray[np.float64]) -> list[str]:
                 f"outside the rest, {low:g} to {high:g}; if that means no answer, give {na}"
             ]
     return []
-
-
-def first_few(words: Sequence[str], most: int = 8) -> str:
-    """The first items of a long list.
-
-    >>> first_few(["a", "b", "c"], 2)
-    'a, b, and 1 more'
-    """
-    more = f", and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
 
 
 def find_sort_key(table: pl.DataFrame) -> str:

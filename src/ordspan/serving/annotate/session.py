@@ -22,8 +22,8 @@ from ordspan.serving.engine import BASE, COVERAGE, Engine, untrained
 from ordspan.serving.log import LEARN, SKIP, Event
 from ordspan.serving.records import Key, RequestError, decoded
 from ordspan.tables.encoder import Recipe
-from ordspan.tables.profile import first_few
 from ordspan.tables.rows import FileError
+from ordspan.wording import first_few
 
 ENOUGH = 30  # answers needed before guesses are shown or used
 PATIENCE = 40  # answers after which the page says why the model is not better than a constant grade
