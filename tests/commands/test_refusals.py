@@ -143,6 +143,10 @@ REFUSED = [
     ("evaluate word.csv --model model", "no column 'grade', which held the label in training"),
     (f"evaluate third.csv {SKIP}", "100 of 300 rows (33.3%) cannot be used"),
     (f"evaluate third.csv {SKIP}", "--allow-skipped 0.34"),
+    (
+        "train third.csv --label grade --grades 1,2 --on-bad-row skip --allow-skipped 1 --model m",
+        "300 of 300 rows (100.0%) cannot be used",
+    ),
     (f"evaluate one-grade.csv {SKIP}", "1 of 1 rows (100.0%) cannot be used; the first: "),
     ("export model m.txt", "m.txt: unknown file extension '.txt'; choose .onnx"),
     ("export model none/m.onnx", "cannot be written (No such file or directory); choose"),

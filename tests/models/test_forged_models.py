@@ -221,7 +221,7 @@ def progress(**changes):
         lambda header, tensors: header["checkpoint"].update(progress=None),
         lambda header, tensors: header.pop("checkpoint"),
         lambda header, tensors: header["table"]["training"].pop("settings"),
-        lambda header, tensors: header["table"]["training"].update(identities=[1]),
+        lambda header, tensors: header["table"]["training"].update(digests=[1]),
         lambda header, tensors: header["table"]["recipe"].update(missing_indicators=["job"]),
         lambda header, tensors: header["parameters"].update(max_iter=["x"]),
         lambda header, tensors: header["classes"].update(values=[1, 2, 3, 9]),
@@ -233,6 +233,13 @@ def test_a_checkpoint_that_does_not_belong_to_its_files_does_not_go_on(forge):
     forge(header, tensors)
     (workshop() / "m.checkpoint").write_bytes(forged(header, tensors))
     assert "m.checkpoint" in said(*train_words(OF_TABLE, "--resume"), code=1)
+
+
+def test_a_deep_record_is_an_error_of_one_line(tmp_path):
+    header, tensors = parts_of(original(OF_TABLE))
+    header["table"]["training"]["mae"] = json.loads("[" * 600 + "]" * 600)
+    (tmp_path / "m").write_bytes(forged(header, tensors))
+    assert "recursion" in said("info", tmp_path / "m", code=1)
 
 
 @pytest.mark.parametrize("found", [None, {}, [1, 3], ["x", []]])

@@ -152,7 +152,7 @@ def report_errors(if_stopped: str = "") -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         raise typer.Exit from None
-    except (ModuleNotFoundError, MemoryError, ValueError, OSError, LookupError) as error:
+    except (ImportError, MemoryError, RecursionError, ValueError, OSError, LookupError) as error:
         reason = with_notes(error) or "not enough memory"
         if isinstance(error, ModuleNotFoundError):
             reason = install_hint(error.name)

@@ -123,9 +123,8 @@ def label_reader(classes: NDArray[Any], remedy: str = f"correct it, or {RETRAIN}
 
 def notes_on(model: TableModel, reader: RowReader) -> list[str]:
     """How files are written and whether the model was trained on them, whatever their names."""
-    known = {digest for _, digest in model.training.get("identities", ())}
-    found = [identity(path) for path in reader.files if known and path != STDIN]
-    names = [file.name for file in found if file.digest in known]
+    known = model.training.get("digests", ())
+    names = [p for p in reader.files if known and p != STDIN and identity(p).digest in known]
     notes = [*reader.file_notes, *model.encoder.notes()]
     if names:
         learned = f"the model was trained on {first_few(names, 1)}"

@@ -367,7 +367,7 @@ class Run:
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
         good, bad = self.progress.good, self.progress.bad
-        bad.check(good, self.job.allow_skipped)
+        bad.check(good, self.job.allow_skipped if good else 0.0)
         if not good:
             raise FileError(f"{self.reader.files[0]}: no row with a label")
 
@@ -424,13 +424,12 @@ class Run:
     def trained(self) -> TableModel:
         """The current model with the record of its training."""
         before: dict[str, Any] = {} if self.base is None else self.base.training
-        files = [[one.name, one.digest] for one in self.identities]
         lower, upper, _ = np.array(self.progress.labels)
         rank, mae = nearest_constant(lower, upper) if lower.any() else (0, 0.0)
         training = self.model.training | {
             "settings": self.job.to_dict(),
             "from": self.job.start,
-            "identities": [*before.get("identities", ()), *files],
+            "digests": [*before.get("digests", ()), *(one.digest for one in self.identities)],
             "rows": before.get("rows", 0) + self.progress.learned,
             "skipped": self.progress.bad.count,
             "unlabelled_rows": self.reader.unlabelled,

@@ -156,7 +156,7 @@ class Training(msgspec.Struct):
     rows: Count
     left_out: dict[str, str]
     sweeps: Count = 0
-    identities: list[tuple[str, str]] = []  # name and digest of each file
+    digests: list[str] = []  # of each file
 
 
 class TableHeader(msgspec.Struct):
