@@ -367,7 +367,7 @@ class Run:
     def check_rows(self) -> None:
         """Raise if no row can be used, or too many cannot."""
         good, bad = self.progress.good, self.progress.bad
-        bad.check(good, self.job.allow_skipped if good else 0.0)
+        bad.check(good, self.job.allow_skipped)
         if not good:
             raise FileError(f"{self.reader.files[0]}: no row with a label")
 
