@@ -262,6 +262,8 @@ DAYS = pd.date_range("2020-01-01", periods=N)
 DATES = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%Y-%m-%d %H:%M", "%Y-%m", "%d/%m/%y")
 MIXED = [day.strftime(DATES[-(i % 3)]) for i, day in enumerate(DAYS)]
 MOMENTS = having(day=[DAYS[i % 4].to_pydatetime() for i in range(N)])
+LATE = having(people(9000), grade=str)
+LATE = having(LATE, grade=[*LATE["grade"][:-1], "[1,2,3]"])  # the only new label of its batch
 MOSTLY_NAN = having(age=["NaN" if i % 5 < 3 else f"{v}" for i, v in enumerate(CLEAN["age"])])
 SAID = [
     (german(), [], "fields are separated by ';'"),
@@ -272,6 +274,7 @@ SAID = [
     (orders(0), [], "left out 'order' (every value is different, like an id)"),
     (orders(1), [], "left out 'order' (nearly every value is different, like an id)"),
     *((having(nth=which, grade=PART), [], "left out 'nth' (numbers the rows)") for which in COUNTS),
+    ({f"{name}.csv": having(nth=range(N)) for name in "ab"}, [], "'nth' (numbers the rows)"),
     (having(**{"Resp. no.": COUNTS[2] * 7919 % 10007}), [], "left out 'Resp. no.' (every value"),
     ({"a.csv": CLEAN[:100], "b.csv": EXTRA}, [], "left out 'extra' (not in every file)"),
     *(
@@ -430,6 +433,7 @@ NEW = [
     # what was trained on, a command for other files, and what it says
     (CLEAN, "predict", having(age=[None] * N), [], 0, "age is missing, and filled (240 rows)"),
     (CLEAN, "predict", "age,income,town\nx,1,Ulm\n", [], 0, "1 of 1 rows could not be predicted"),
+    (CLEAN, "evaluate", LATE, SKIP, 0, "Bad rows skipped: 1 of 9,000 (0.0%), such as"),
     (CLEAN, "predict", UNSEEN, [], 0, "values unlike those of training: town = 'Oslo' (1 row)"),
     (german(), "predict", THREE_DIGITS, [], 1, "--decimal"),
     (german(), "predict", THREE_DIGITS, ["--decimal", "."], 0, "240 rows"),

@@ -76,6 +76,7 @@ def test_a_file_is_read_and_one_that_is_cut_is_named(tmp_path, ending, write):
         (pa.array([1.5, 2.5, None], pa.float16()), [1.5, 2.5, np.nan]),
         (pa.array([2**63, 1, 0], pa.uint64()), [2.0**63, 1, 0]),
         (pa.array(["1.5", " 2", "NA"]), [1.5, 2, np.nan]),
+        (pa.array(["1.0", "2.0", "n.a."]), [1, 2, np.nan]),
         (pa.array([1.5, float("nan"), 2]), [1.5, np.nan, 2]),
     ],
     ids=lambda given: str(getattr(given, "type", "")),

@@ -139,10 +139,8 @@ def measure_probabilities(calibration: Calibration, rows: Scores) -> Summary:
     """
     n_classes, levels = calibration.n_classes, calibration.coverages.tolist()
     scores, bins = np.zeros(2), ReliabilityBins(n_bins=10)
-    hit_sums, widths = (
-        np.zeros((len(levels), 3)),
-        np.zeros((len(levels), n_classes), dtype=np.int64),
-    )
+    hit_sums = np.zeros((len(levels), 3))
+    widths = np.zeros((len(levels), n_classes), dtype=np.int64)
     for score, lower, upper in chunks(rows, max(1, MAX_CELLS // n_classes)):
         of_label = calibration.log_probabilities(score, lower, upper)
         outcomes = cumulative_outcomes(calibration.probabilities(score), lower, upper)

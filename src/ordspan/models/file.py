@@ -179,8 +179,9 @@ class CheckpointNote(msgspec.Struct):
 
     def read(self, kind: Any, name: str) -> Any:
         """The progress as a record of this kind; a forged one is refused."""
-        how: Any = {"kind": ModelFileError, "remedy": "start over"}
-        with damage_reported(name, "no valid progress", *MALFORMED, **how):
+        with damage_reported(
+            name, "no valid progress", *MALFORMED, kind=ModelFileError, remedy="start over"
+        ):
             return msgspec.convert(self.progress, kind)
 
 

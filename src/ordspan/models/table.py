@@ -260,7 +260,8 @@ def scored(model: TableModel, batches: Iterator[Batch]) -> Iterator[tuple[Batch,
     """Rows of files and their scores, batch by batch; bad rows that are kept have the score 0."""
     for batch in filter(len, batches):
         good = np.delete(np.arange(len(batch)), list(batch.faults))
-        some, score = batch.only(good) if batch.faults else batch, np.zeros(len(batch))
+        some = batch.only(good) if batch.faults else batch
+        score = np.zeros(len(batch))
         try:
             score[good] = model.learner.latent(model.encoder.features(some.X, some.table))
         except RowValueError as error:

@@ -142,11 +142,10 @@ class LabelColumns:
         if codes.null_count():
             if len(known) > MAX_KNOWN:
                 known.clear()
-            new = labels.is_first_distinct() & ~labels.is_in([*known])
-            distinct = self.texts(table.filter(new), decimal, path, reader.edges)
-            for label, texts in zip(
-                labels.filter(new), distinct.iter_rows(named=True), strict=True
-            ):
+            first = labels.is_first_distinct()
+            distinct = self.texts(table.filter(first), decimal, path, reader.edges)
+            rows = distinct.iter_rows(named=True)
+            for label, texts in zip(labels.filter(first), rows, strict=True):
                 known[label] = self._read_cells(reader, texts)
             codes = labels.cast(pl.Enum([*known]))
         places = codes.to_physical().to_numpy()

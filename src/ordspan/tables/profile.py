@@ -171,11 +171,14 @@ class Profile:
             return HAS_DATES if n_odd <= ODD_SHARE * len(cells) else why_formatted(cells) or WORDS
         if n_stray and is_boolean(self.cells(name)).any():
             return WORDS  # booleans among other words
-        if not n_numbers or (values % 1 != 0).any() or not all(file.typed for file in self.files):
+        if not n_numbers or not all(file.typed for file in self.files):
             return NUMBER
         # typed as text: few whole numbers, or codes such as 01234, stay words
-        few = values.n_unique() <= MAX_WORDS
-        return WORDS if few or self.cells(name).str.contains(r"^[-+]?0[0-9]").any() else NUMBER
+        cells = self.cells(name)
+        if cells.str.contains(r"[0-9][.,]").any():
+            return NUMBER
+        codes = cells.n_unique() <= MAX_WORDS or cells.str.contains(r"^[-+]?0[0-9]").any()
+        return WORDS if codes else NUMBER
 
     def why_useless(self, name: str, kind: str) -> str:
         """Why a column cannot help: it is empty, an id, or numbers the rows."""
@@ -187,16 +190,17 @@ class Profile:
         values = self.numbers(name)[0].drop_nulls() if is_number else self.words(name)
         if values.is_empty():
             return "no values"
-        if len(values) < ENOUGH_ROWS or (is_number and (values % 1 != 0).any()):
+        enough = max(MOST * self.n_rows, ENOUGH_ROWS)
+        if len(values) < enough or (is_number and (values % 1 != 0).any()):
             return ""
-        share = values.n_unique() / self.n_rows
-        if share < (1 if self.is_pipe else MOST):  # few rows of a pipe are known
-            return ""
+        # in each file anew, perhaps
         if is_number and _is_count(values, NEAR * self.n_read / self.n_rows):
             return "numbers the rows"
-        every = "every" if share == 1 else "nearly every"
-        is_id = not is_number or ID_NAME.search(name)
-        return f"{every} value is different, like an id" if is_id else ""
+        share = values.n_unique() / self.n_rows
+        least = 1 if self.is_pipe else MOST  # few rows of a pipe are known
+        if share < least or (is_number and not ID_NAME.search(name)):
+            return ""
+        return f"{'every' if share == 1 else 'nearly every'} value is different, like an id"
 
     def find_words(self) -> Counter[str]:
         """The values of the label columns, and how often each occurs.
