@@ -10,6 +10,10 @@ from hypothesis import settings
 # depends on their number
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# the profiler of Dask's workers lists all frames: if garbage with a thread's own data is collected
+# meanwhile, Python 3.11.7 waits for a lock that it holds itself, and all threads for it
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+
 # attacks: imported by tests, they have none of their own
 collect_ignore_glob = ["fuzz/*"]
 

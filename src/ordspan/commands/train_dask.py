@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+import dask
 import numpy as np
 import scipy
 from dask.delayed import delayed
@@ -69,7 +70,9 @@ def connected(address: str | Client) -> Iterator[Client]:
     # without logs of what blocks raise, as it is raised here
     how: Any = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     local = address == "local"
-    cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
+    # its profiler makes some versions of Python wait for themselves, and nobody looks at it
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        cluster: Any = LocalCluster(threads_per_worker=1, **how) if local else nullcontext(address)
     with cluster as place:
         try:
             client = Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -100,9 +103,8 @@ def fit(cluster: Cluster, run: Run, report: Report) -> None:
     # workers may have another working directory
     files, progress = [os.path.abspath(path) for path in run.reader.files], run.progress
     reader = cluster.share(replace(run.reader, opened={}), "ordspan-reader")
-    counts = cluster.run(
-        count_labels_of, [(reader, path) for path in files], files, "ordspan-count"
-    )
+    sources = [(reader, path) for path in files]
+    counts = cluster.run(count_labels_of, sources, files, "ordspan-count")
     labels, bad, unlabelled = zip(*counts, strict=True)
     progress.labels = sum(labels).tolist()
     progress.bad.count = sum(part.count for part in bad)
